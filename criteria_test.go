@@ -33,8 +33,8 @@ var panicking = map[string]string{
 	"internal/killpoint/on.go":           "build tags invariants and race: a process that cannot kill itself",
 	"internal/pages/generate.go":         "a test names a kind that does not exist",
 	"codec/internal/codectest/stream.go": "a test is told to run over a number of pages that is no number",
-	"internal/simkernel/sync_linux.go":       "production code unlocks what is not locked",
-	"internal/simkernel/world_linux.go":      "a test waits where no task runs",
+	"internal/simkernel/sync_linux.go":   "production code unlocks what is not locked",
+	"internal/simkernel/world_linux.go":  "a test waits where no task runs",
 	"codec/internal/impl/impl.go":        "a table that lacks its generic implementation",
 }
 

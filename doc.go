@@ -44,6 +44,7 @@ The server, whose code a device locks in memory:
 	  internal/pmqos       when processors are kept from halting, and what that saves
 	  internal/telemetry   counters, trace, events and latencies in memory that all processes share
 	internal/ballast     the process that makes the kernel free swap slots
+	internal/status      the JSON that a device and the command line exchange
 	internal/host        facts of the machine: memory, cgroups, mounts, parameters
 
 The command line:

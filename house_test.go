@@ -44,9 +44,10 @@ const lattice = `
 	internal/sample: codec/pagescan internal/procpages internal/term
 	internal/bench: internal/imageio internal/sample
 	internal/ballast: internal/host
-	internal/idlework: internal/host store
-	internal/pmqos: internal/host
-	internal/protect: internal/host
+	internal/status: internal/telemetry/latency
+	internal/idlework: internal/host internal/status store
+	internal/pmqos: internal/host internal/status
+	internal/protect: internal/host internal/status
 	internal/daemon: internal/control internal/idlework internal/pmqos internal/protect
 	internal/prefetch: internal/host internal/procpages internal/term
 	internal/helper: internal/prefetch loopsetup

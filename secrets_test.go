@@ -25,7 +25,7 @@ import (
 // secretFields are the fields with what is secret, or what tells a forger how much of a forgery is
 // right: the token of serve, the key of a backing device, and the tag of a block there.
 var secretFields = map[string][]string{
-	"internal/web":       {"options.token"},
+	"internal/web":         {"options.token"},
 	"store/internal/image": {"Stub.Tag"},
 	"store":                {"Secret.mem", "sealer.aead"},
 }

@@ -31,7 +31,7 @@ func TestFlagsBeforeAndAfter(t *testing.T) {
 			if r := mustRun(t, commandTimeout, args...); r.Stdout != data(dir)+"\n" {
 				t.Errorf("it printed %q", r.Stdout)
 			}
-			s := status(t, dir)
+			s := statusOf(t, dir)
 			if s.Disksize != 20<<20 || s.Algorithm != "zstd(level=5)" || s.MemLimit != 1<<30 {
 				t.Errorf("size %d, algorithm %s, limit %d", s.Disksize, s.Algorithm, s.MemLimit)
 			}

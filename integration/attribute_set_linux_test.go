@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // accesses are writes to attributes, in their order, which the kernel and we answer alike. A kernel
@@ -129,7 +129,7 @@ func TestAttributesSetInUse(t *testing.T) {
 	} {
 		setAttribute(t, dir, c[0], c[1])
 	}
-	if err := unix.Kill(status(t, dir).WorkerPID, unix.SIGKILL); err != nil {
+	if err := unix.Kill(statusOf(t, dir).WorkerPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -142,7 +142,7 @@ func TestAttributesSetInUse(t *testing.T) {
 			t.Errorf("after the worker's death %s is %q, want %q", name, got, want)
 		}
 	}
-	if got := status(t, dir); got.Restarts != 1 || got.Algorithm != "zstd(level=7)" || got.MemLimit != 48<<20 {
+	if got := statusOf(t, dir); got.Restarts != 1 || got.Algorithm != "zstd(level=7)" || got.MemLimit != 48<<20 {
 		t.Errorf("the status has %d restarts, %s, limit %d", got.Restarts, got.Algorithm, got.MemLimit)
 	}
 	if err := s.checkAll(); err != nil {
@@ -182,7 +182,7 @@ func TestF075ResetAndResize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := status(t, dir)
+	first := statusOf(t, dir)
 	for restarts, size := range []string{"100M", "1M", "3G"} {
 		writeData()
 		loop := attachments["losetup"](t, dir)
@@ -190,9 +190,9 @@ func TestF075ResetAndResize(t *testing.T) {
 			t.Fatalf("reset with a loop device: %s", got)
 		}
 		detachLoops(t, dir)
-		before := imagesOf(t, status(t, dir))
+		before := imagesOf(t, statusOf(t, dir))
 		setAttribute(t, dir, "reset", "1")
-		if after := imagesOf(t, status(t, dir)); len(before) != 1 || len(after) != 1 || after[0] == before[0] {
+		if after := imagesOf(t, statusOf(t, dir)); len(before) != 1 || len(after) != 1 || after[0] == before[0] {
 			t.Errorf("a reset goes from the images %v to %v", before, after)
 		}
 		if got := dataSize(t, dir); got != 0 {
@@ -206,14 +206,14 @@ func TestF075ResetAndResize(t *testing.T) {
 		}
 		setAttribute(t, dir, "comp_algorithm", "zstd")
 		setAttribute(t, dir, "disksize", size)
-		if since, writes := statField(t, dir, 8), status(t, dir).IO.Writes; since != 0 || writes != 0 {
+		if since, writes := statField(t, dir, 8), statusOf(t, dir).IO.Writes; since != 0 || writes != 0 {
 			t.Errorf("after a reset %d huge pages and %d writes are counted", since, writes)
 		}
 		want := field(t, attribute(t, dir, "disksize"), 0)
 		if got := dataSize(t, dir); got != want || got == 0 {
 			t.Errorf("size %s: the file has %d bytes, want %d", size, got, want)
 		}
-		if got := status(t, dir); got.Disksize != want || got.Algorithm != "zstd" || got.KeeperPID != first.KeeperPID || got.Restarts != restarts {
+		if got := statusOf(t, dir); got.Disksize != want || got.Algorithm != "zstd" || got.KeeperPID != first.KeeperPID || got.Restarts != restarts {
 			t.Errorf("the status has %d bytes, %s, keeper %d, %d restarts", got.Disksize, got.Algorithm, got.KeeperPID, got.Restarts)
 		}
 		if text, err := os.ReadFile(data(dir)); size == "1M" && (err != nil || uint64(len(text)) != want || len(bytes.Trim(text, "\x00")) != 0) {
@@ -224,17 +224,17 @@ func TestF075ResetAndResize(t *testing.T) {
 			t.Errorf("%s has %q bytes, want %d", loop, got, want)
 		}
 		detachLoops(t, dir)
-		if err := unix.Kill(status(t, dir).WorkerPID, unix.SIGKILL); err != nil { // the next one opens the new image
+		if err := unix.Kill(statusOf(t, dir).WorkerPID, unix.SIGKILL); err != nil { // the next one opens the new image
 			t.Fatal(err)
 		}
-		if got := status(t, dir); got.Disksize != want || got.Restarts != restarts+1 {
+		if got := statusOf(t, dir); got.Disksize != want || got.Restarts != restarts+1 {
 			t.Errorf("after the worker's death: %d bytes, %d restarts", got.Disksize, got.Restarts)
 		}
 	}
 }
 
 // imagesOf returns the inodes of the images that keeper and worker have open or mapped.
-func imagesOf(t *testing.T, s daemon.Status) (inodes []string) {
+func imagesOf(t *testing.T, s status.Status) (inodes []string) {
 	t.Helper()
 	for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
 		for _, dir := range []string{"fd", "map_files"} {

@@ -36,7 +36,7 @@ func TestLeftWritesAtTheLimit(t *testing.T) {
 		})
 	}
 	defer func() { stop.Store(true); all.Wait() }()
-	within(t, answerTimeout, "the budget is spent", func() bool { return strings.Contains(status(t, dir).Spill.Reason, "24 hours") })
+	within(t, answerTimeout, "the budget is spent", func() bool { return strings.Contains(statusOf(t, dir).Spill.Reason, "24 hours") })
 	for range 3 {
 		killWorker(t, dir)
 		begun := time.Now()

@@ -251,7 +251,7 @@ func TestFullDeviceSpills(t *testing.T) {
 			break
 		}
 	}
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	if most, least := (limit+budget)/pageSize, (limit/2+budget-16<<20)/pageSize; stored < least || stored > most {
 		t.Errorf("%d pages were taken, %d to %d should be", stored, least, most)
 	}

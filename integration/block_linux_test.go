@@ -66,7 +66,7 @@ func onLoop(t *testing.T, test func(t *testing.T, dir, loop string)) {
 				t.Errorf("%s is %+v", loop, info)
 			}
 			test(t, dir, loop)
-			if s := status(t, dir); s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
+			if s := statusOf(t, dir); s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
 				t.Errorf("errors were counted: %+v", s.IO)
 			}
 		})
@@ -101,7 +101,7 @@ func TestBlockFileSystem(t *testing.T) {
 				}
 			}
 		})
-		full := status(t, dir).Memory.OrigDataSize
+		full := statusOf(t, dir).Memory.OrigDataSize
 		withMount(t, loop, where, func() {
 			n := 0
 			for name, content := range files {
@@ -119,7 +119,7 @@ func TestBlockFileSystem(t *testing.T) {
 			system(t, toolTimeout, "fstrim", where)
 		})
 		system(t, toolTimeout, "fsck.ext4", "-f", "-n", loop)
-		trimmed := status(t, dir)
+		trimmed := statusOf(t, dir)
 		if now := trimmed.Memory.OrigDataSize; now > full-12<<20 || trimmed.IO.Discards == 0 {
 			t.Errorf("%d bytes stored, %d after half of the files were removed and trimmed", full, now)
 		}
@@ -150,9 +150,9 @@ func withMount(t *testing.T, device, where string, f func()) {
 func TestBlockDiscard(t *testing.T) {
 	require.Command(t, "blkdiscard")
 	onLoop(t, func(t *testing.T, dir, loop string) {
-		empty := status(t, dir).Memory
+		empty := statusOf(t, dir).Memory
 		writeBlocks(t, loop, 32<<20)
-		full := status(t, dir).Memory
+		full := statusOf(t, dir).Memory
 		if full.OrigDataSize != 32<<20 || full.MemUsedTotal < empty.MemUsedTotal+30<<20 {
 			t.Errorf("after writing 32 MiB: %+v", full)
 		}
@@ -160,7 +160,7 @@ func TestBlockDiscard(t *testing.T) {
 			t.Errorf("mm_stat says %d bytes used after writing 32 MiB", got)
 		}
 		system(t, toolTimeout, "blkdiscard", loop)
-		if got := status(t, dir).Memory; got.OrigDataSize != 0 || got.ComprDataSize != 0 || got.HugePages != 0 {
+		if got := statusOf(t, dir).Memory; got.OrigDataSize != 0 || got.ComprDataSize != 0 || got.HugePages != 0 {
 			t.Errorf("after blkdiscard: %+v", got)
 		}
 		// Empty segments are given back in the background.

@@ -85,7 +85,7 @@ func TestBundleKeepsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	for _, want := range []string{`"dir": ` + string(name), `"op": "write"`, `"kind": "started"`,
 		fmt.Sprintf("processes/keeper-%d/status", s.KeeperPID), fmt.Sprintf("processes/worker-%d/stacks", s.WorkerPID)} {
 		if !bytes.Contains(text, []byte(want)) {

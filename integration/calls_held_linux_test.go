@@ -79,7 +79,7 @@ func holdEmpty(t *testing.T, s *supervising) *held {
 	t.Cleanup(func() { takeBack(t, h.dir) })
 	s.mustRun(t, "mount", "--size", heldSize, h.dir)
 	s.mustRun(t, "upgrade", h.dir) // the keeper holds the program of an upgrade open from then on
-	h.keeper = status(t, h.dir).KeeperPID
+	h.keeper = statusOf(t, h.dir).KeeperPID
 	h.files = openFiles(t, h.keeper)
 	return h
 }

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A worker that serves has left the real-time class in which its keeper started
@@ -28,17 +28,17 @@ func TestWorkerLeavesRealTimeClass(t *testing.T) {
 		return
 	}
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--memory", "memfd")
-	p := protection(t, f.dir, protect.NameScheduling)
-	if p.State != protect.StateOK {
+	p := protection(t, f.dir, status.NameScheduling)
+	if p.State != status.OK {
 		t.Skip(p.Detail)
 	}
-	first := status(t, f.dir).WorkerPID
+	first := statusOf(t, f.dir).WorkerPID
 	wantUsualClass(t, first)
 	if err := unix.Kill(first, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	f.log.wait(t, "another worker serves")
-	second := status(t, f.dir).WorkerPID
+	second := statusOf(t, f.dir).WorkerPID
 	if second == first {
 		t.Fatalf("process %d still serves", first)
 	}

@@ -74,7 +74,7 @@ func TestHotRemoveWithCopies(t *testing.T) {
 	require.Command(t, "unshare")
 	dir := mount(t, "--size", "16M")
 	name := addDevice(t, dir)
-	keeper := status(t, filepath.Join(dir, "devices", name)).KeeperPID
+	keeper := statusOf(t, filepath.Join(dir, "devices", name)).KeeperPID
 	startCopier(t)
 	if got := answerTo(filepath.Join(dir, "control/hot_remove"), strings.TrimPrefix(name, "zram")); got != "1 bytes" {
 		t.Errorf("hot_remove: %s", got)

@@ -92,7 +92,7 @@ func TestCorruptPage(t *testing.T) {
 		}
 	}
 	f.log.wait(t, fmt.Sprintf("page %d is damaged", victim))
-	if s := status(t, f.dir).IO; s.ChecksumErrors < 5 || s.FailedReads < 4 || s.FailedWrites != 1 {
+	if s := statusOf(t, f.dir).IO; s.ChecksumErrors < 5 || s.FailedReads < 4 || s.FailedWrites != 1 {
 		t.Errorf("counters %+v", s)
 	}
 	if got := field(t, attribute(t, f.dir, "io_stat"), 0); got < 4 {
@@ -215,7 +215,7 @@ func TestCorruptMany(t *testing.T) {
 	if err := withData(f.dir, func(fd int) error { return unix.Fallocate(fd, punchHole, 0, 8<<20) }); err != nil {
 		t.Error(err)
 	}
-	if s := status(t, f.dir); s.Memory.OrigDataSize != 0 || s.IO.ChecksumErrors < uint64(failed) {
+	if s := statusOf(t, f.dir); s.Memory.OrigDataSize != 0 || s.IO.ChecksumErrors < uint64(failed) {
 		t.Errorf("status %+v", s)
 	}
 }

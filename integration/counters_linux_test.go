@@ -9,17 +9,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A tally is how much of what a device has done.
 type tally struct{ reads, writes, discards, pagesRead, pagesWritten, pagesDiscarded uint64 }
 
 // tallyOf returns what a device says of itself, after a look at whether all its figures agree.
-func tallyOf(t *testing.T, s daemon.Status) tally {
+func tallyOf(t *testing.T, s status.Status) tally {
 	t.Helper()
-	of := map[string]daemon.OperationStatus{}
+	of := map[string]status.Operation{}
 	for i, o := range s.Operations {
 		of[o.Op] = o
 		count := o.Buckets.Count()
@@ -48,14 +48,14 @@ func tallyOf(t *testing.T, s daemon.Status) tally {
 // answered it.
 func wantTally(t *testing.T, dir, when string, want tally) {
 	t.Helper()
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	counted := func() bool {
 		read, write, discard := s.Operations[0], s.Operations[1], s.Operations[2]
 		return tally{read.Requests, write.Requests, discard.Requests, s.IO.Reads, s.IO.Writes, s.IO.Discards} == want &&
 			read.Pages == want.pagesRead && write.Pages == want.pagesWritten && discard.Pages == want.pagesDiscarded
 	}
 	for end := time.Now().Add(time.Second); !counted() && time.Now().Before(end); {
-		s = status(t, dir)
+		s = statusOf(t, dir)
 	}
 	if got := tallyOf(t, s); got != want {
 		t.Errorf("%s it says %+v, want %+v", when, got, want)

@@ -25,7 +25,7 @@ func TestKeeperKilled(t *testing.T) {
 	require.Command(t, "losetup")
 	dir := mount(t, "--size", crashSize)
 	loop := attachments["losetup"](t, dir)
-	served := status(t, dir)
+	served := statusOf(t, dir)
 	v := startVerifier(t, verifyOrder{Path: loop, Bytes: crashBytes, Threads: 2, Seed: 3})
 	v.ask(t, verifyLap)
 	if err := unix.Kill(served.KeeperPID, unix.SIGKILL); err != nil {
@@ -38,7 +38,7 @@ func TestKeeperKilled(t *testing.T) {
 	if sum := v.end(t); sum.Requests == 0 {
 		t.Error("nothing was done")
 	}
-	now := status(t, dir)
+	now := statusOf(t, dir)
 	if now.WorkerPID != served.WorkerPID || now.SurvivesCrash {
 		t.Errorf("without a keeper it says %+v", now)
 	}
@@ -61,7 +61,7 @@ func TestKeeperKilledWithFurtherDevices(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		dir := mount(t, "--size", "16M")
 		further := filepath.Join(dir, "devices", addDevice(t, dir))
-		served := status(t, dir)
+		served := statusOf(t, dir)
 		if err := unix.Kill(served.KeeperPID, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestKeeperKilledDuringUpgrade(t *testing.T) {
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
 	accessPage(t, dir, "write")
-	served := status(t, dir)
+	served := statusOf(t, dir)
 	orders, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/3", served.WorkerPID), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestKeeperKilledDuringUpgrade(t *testing.T) {
 		t.Errorf("upgrade says %q with exit code %d", r.Stderr, r.Code)
 	}
 	accessPage(t, dir, "read")
-	now := status(t, dir)
+	now := statusOf(t, dir)
 	if now.WorkerPID == served.WorkerPID || now.SurvivesCrash {
 		t.Errorf("without a keeper it says %+v", now)
 	}

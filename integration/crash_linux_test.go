@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // crashKills is how many workers TestCrashOnLoop kills; 0 is what the tests do.
@@ -49,7 +49,7 @@ type crashing struct {
 
 func newCrashing(t testing.TB, dir string) *crashing {
 	t.Helper()
-	return &crashing{t: t, dir: dir, keeper: status(t, dir).KeeperPID, rng: rand.New(rand.NewPCG(require.Seed(t, 1), 1)), began: time.Now()}
+	return &crashing{t: t, dir: dir, keeper: statusOf(t, dir).KeeperPID, rng: rand.New(rand.NewPCG(require.Seed(t, 1), 1)), began: time.Now()}
 }
 
 // worker returns the keeper's child that is not dead, waiting for it.
@@ -92,9 +92,9 @@ func (c *crashing) killUnder(v *verifying, n int, pause time.Duration) {
 }
 
 // settled waits until another worker serves, and checks what the device says.
-func (c *crashing) settled() daemon.Status {
+func (c *crashing) settled() status.Status {
 	c.t.Helper()
-	s := status(c.t, c.dir)
+	s := statusOf(c.t, c.dir)
 	if s.Restarts != c.kills || s.KeeperPID != c.keeper || s.WorkerPID == c.last || !s.SurvivesCrash {
 		c.t.Errorf("after %d kills, the last of %d, it says %+v", c.kills, c.last, s)
 	}

@@ -122,7 +122,7 @@ func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 	for nth := 3; nth < 6; nth++ { // the first two negotiate
 		dieAtOther(t, nth)
 		dir := mount(t, "--size", crashSize)
-		if s := status(t, dir); s.Restarts != 1 {
+		if s := statusOf(t, dir); s.Restarts != 1 {
 			t.Errorf("at request %d: it says %+v", nth, s)
 		}
 	}

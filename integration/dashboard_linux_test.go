@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // screenshotsVariable names a directory for the screenshots of docs/monitoring.md.
@@ -143,12 +143,12 @@ func wantPage(t *testing.T, b *browser, field string, want float64) {
 }
 
 // settled waits until a device is idle: its counters stay as they are for two seconds.
-func settled(t *testing.T, dir string) (s daemon.Status) {
+func settled(t *testing.T, dir string) (s status.Status) {
 	t.Helper()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
-		before := status(t, dir)
+		before := statusOf(t, dir)
 		time.Sleep(2500 * time.Millisecond)
-		s = status(t, dir)
+		s = statusOf(t, dir)
 		if s.Memory == before.Memory && s.IO.Writes == before.IO.Writes && s.IO.Reads == before.IO.Reads {
 			return s
 		}
@@ -398,7 +398,7 @@ func TestServeHungDevice(t *testing.T) {
 	if code, text := fetch(t, url+"healthz"); code != 200 {
 		t.Logf("%d %s", code, text) // other devices of the machine may be degraded
 	}
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	pids := []string{strconv.Itoa(s.KeeperPID), strconv.Itoa(s.WorkerPID)}
 	system(t, commandTimeout, "kill", append([]string{"-STOP"}, pids...)...)
 	defer system(t, commandTimeout, "kill", append([]string{"-CONT"}, pids...)...)
@@ -440,7 +440,7 @@ func TestServeStoppedKeeper(t *testing.T) {
 	require.FUSE(t)
 	require.Root(t)
 	dir := mount(t, "--size", "64M")
-	keeper := strconv.Itoa(status(t, dir).KeeperPID)
+	keeper := strconv.Itoa(statusOf(t, dir).KeeperPID)
 	system(t, commandTimeout, "kill", "-STOP", keeper)
 	defer system(t, commandTimeout, "kill", "-CONT", keeper)
 	begin := time.Now()

@@ -38,7 +38,7 @@ func TestDetectorPlugin(t *testing.T) {
 		t.Errorf("status -q of a healthy device: %+v", r)
 	}
 	system(t, commandTimeout, "dd", "if=/dev/urandom", "of="+data(dir), "bs=1M", "count=8", "conv=notrunc,fsync", "status=none")
-	mustRun(t, commandTimeout, "set", dir, fmt.Sprintf("mem-limit=%d", inUse(status(t, dir).Memory)+1<<19))
+	mustRun(t, commandTimeout, "set", dir, fmt.Sprintf("mem-limit=%d", inUse(statusOf(t, dir).Memory)+1<<19))
 	if r := runDetector(t, binary(t), dir); r.Code != 1 || !strings.Contains(r.Stdout, dir+": ") || strings.Count(r.Stdout, "\n") != 1 || r.Stderr != "" {
 		t.Errorf("degraded: %+v", r)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // appearTimeout is what G.107 allows for a device to appear.
@@ -32,7 +32,7 @@ func TestG107DeviceAppearsAndDoesIO(t *testing.T) {
 	if took := time.Since(began); took > appearTimeout {
 		t.Errorf("it took %s, more than %s", took, appearTimeout)
 	}
-	if s := status(t, dir); s.Disksize != 1<<30 || s.Dir != dir || !running(s.PID) {
+	if s := statusOf(t, dir); s.Disksize != 1<<30 || s.Dir != dir || !running(s.PID) {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -61,7 +61,7 @@ func TestLargestDevice(t *testing.T) {
 	for _, at := range places {
 		mustRead(t, fd, want, at)
 	}
-	used := inUse(status(t, dir).Memory)
+	used := inUse(statusOf(t, dir).Memory)
 	if used > 16<<20 {
 		t.Errorf("it takes %d bytes of memory with 4 MiB stored", used)
 	}
@@ -72,14 +72,14 @@ func TestLargestDevice(t *testing.T) {
 	if err := unix.Fallocate(fd, punchHole, 0, size); err != nil {
 		t.Error(err)
 	}
-	if m := status(t, dir).Memory; m.OrigDataSize != 0 || inUse(m) > used+piece {
+	if m := statusOf(t, dir).Memory; m.OrigDataSize != 0 || inUse(m) > used+piece {
 		t.Errorf("reading and discarding: %+v, before %d bytes of memory", m, used)
 	}
 }
 
 // inUse is the memory that a device has taken without the reserve, which is
 // filled up in the background.
-func inUse(m daemon.MemoryStatus) uint64 { return m.MemUsedTotal - m.ReserveBytes }
+func inUse(m status.Memory) uint64 { return m.MemUsedTotal - m.ReserveBytes }
 
 // mustRead reads as much as is wanted.
 func mustRead(t *testing.T, fd int, want []byte, at int64) {

@@ -43,7 +43,7 @@ func TestF015DeviceWithDictionary(t *testing.T) {
 	if err != nil || !bytes.Equal(back[:len(all)], all) {
 		t.Fatalf("the pages came back different, or %v", err)
 	}
-	if got := status(t, with).Algorithm; got != algorithm {
+	if got := statusOf(t, with).Algorithm; got != algorithm {
 		t.Errorf("status shows %s", got)
 	}
 	if got := attribute(t, with, "comp_algorithm"); !strings.Contains(got, "["+algorithm+"]") {
@@ -97,11 +97,11 @@ func TestF015DictionaryMayChange(t *testing.T) {
 // verified, exported and imported to: file is what it holds then.
 func withoutItsFile(t *testing.T, dir, file string, want []byte) {
 	t.Helper()
-	was := status(t, dir)
+	was := statusOf(t, dir)
 	if err := unix.Kill(was.WorkerPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if now := status(t, dir); now.WorkerPID == was.WorkerPID || now.Restarts != was.Restarts+1 {
+	if now := statusOf(t, dir); now.WorkerPID == was.WorkerPID || now.Restarts != was.Restarts+1 {
 		t.Errorf("it was %+v, and is %+v", was, now)
 	}
 	mustRun(t, commandTimeout, "upgrade", dir)
@@ -151,7 +151,7 @@ func TestDictionaryOfHiddenDevice(t *testing.T) {
 	if r := run(t, commandTimeout, "dict", "train", "-o", dict, dir); r.Code != 0 || !strings.Contains(r.Stdout, "made of 768 pages") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	keeper := status(t, dir).KeeperPID
+	keeper := statusOf(t, dir).KeeperPID
 	if err := held.Close(); err != nil {
 		t.Error(err)
 	}

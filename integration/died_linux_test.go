@@ -32,7 +32,7 @@ func TestServerKilled(t *testing.T) {
 	dir := mount(t, "--size", "16M")
 	loop := attachments["losetup"](t, dir)
 	file := openData(t, dir, 0)
-	served := status(t, dir)
+	served := statusOf(t, dir)
 	for _, pid := range []int{served.KeeperPID, served.WorkerPID} {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestForcedUnmount(t *testing.T) {
 	}
 	dir := mount(t, "--size", "16M")
 	loop := attachments["losetup"](t, dir)
-	keeper := status(t, dir).KeeperPID
+	keeper := statusOf(t, dir).KeeperPID
 	if err := unix.Unmount(dir, unix.MNT_FORCE); !errors.Is(err, unix.EBUSY) {
 		t.Fatalf("umount -f: %v", err)
 	}
@@ -103,7 +103,7 @@ func TestServerStopped(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	pid := status(t, dir).WorkerPID
+	pid := statusOf(t, dir).WorkerPID
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestConnectionAborted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := mount(t, "--size", "16M")
-			served := status(t, dir)
+			served := statusOf(t, dir)
 			abortMount(t, point(dir))
 			for _, pid := range []int{served.KeeperPID, served.WorkerPID} {
 				if !waitEnd(pid, answerTimeout) {

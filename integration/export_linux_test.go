@@ -52,7 +52,7 @@ func scrub(t *testing.T, dir string) verified {
 // returns its contents.
 func mixedDevice(t *testing.T, dir string, n int) []byte {
 	t.Helper()
-	want := make([]byte, status(t, dir).Disksize)
+	want := make([]byte, statusOf(t, dir).Disksize)
 	rng := rand.New(rand.NewPCG(21, 21))
 	text, random := pages.Generate(pages.Text, n, 21), pages.Generate(pages.Random, n, 22)
 	for i := range n {
@@ -79,7 +79,7 @@ func checkExports(t *testing.T, dir string) {
 	t.Helper()
 	const n = 6000
 	want := mixedDevice(t, dir, n)
-	before := status(t, dir).Memory
+	before := statusOf(t, dir).Memory
 	v := scrub(t, dir).Verify
 	if v.Wrong != 0 || v.Pages != before.PagesStored || v.Same != before.SamePages || v.Objects+v.Same != v.Pages {
 		t.Errorf("verify says %+v, status %+v", v, before)
@@ -104,7 +104,7 @@ func checkExports(t *testing.T, dir string) {
 			t.Errorf("export %v: %v", c.flags, err)
 		}
 	}
-	after := status(t, dir).Memory
+	after := statusOf(t, dir).Memory
 	after.ReserveBytes, after.MemUsedTotal, after.MemUsedMax = before.ReserveBytes, before.MemUsedTotal, before.MemUsedMax // the reserve is filled behind the writes
 	if after != before {
 		t.Errorf("what is stored changed from %+v to %+v", before, after)
@@ -234,7 +234,7 @@ func TestVerifyUnderLoad(t *testing.T) {
 		checked += v.Pages
 		mustRun(t, commandTimeout, "export", "--force", dir, file)
 		if rounds == 2 {
-			if err := unix.Kill(status(t, dir).WorkerPID, unix.SIGKILL); err != nil {
+			if err := unix.Kill(statusOf(t, dir).WorkerPID, unix.SIGKILL); err != nil {
 				t.Error(err)
 			}
 		}
@@ -251,7 +251,7 @@ func TestVerifyOfAStoppedWorker(t *testing.T) {
 	if r := runCommand(t, commandTimeout, clientCommand(t.Context(), crashReader, data(dir), "write")); r.Code != 0 {
 		t.Fatal(r.Stderr)
 	}
-	want := status(t, dir)
+	want := statusOf(t, dir)
 	stopAll(t, want.WorkerPID)
 	v := scrub(t, dir).Verify
 	if err := unix.Kill(want.WorkerPID, unix.SIGCONT); err != nil {

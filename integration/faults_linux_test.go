@@ -33,7 +33,7 @@ func TestNothingIsTouchedFirstByRequests(t *testing.T) {
 func touchesNothingFirst(t *testing.T, algorithm string, size int) {
 	const allowed = 20 // what the worker's other work may touch; the buffer of a request has 256 pages
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--algorithm", algorithm)
-	before := status(t, f.dir)
+	before := statusOf(t, f.dir)
 	worker := before.WorkerPID
 	calm(t, worker) // from its start, and from the status
 	faults := minorFaults(t, worker)
@@ -56,7 +56,7 @@ func touchesNothingFirst(t *testing.T, algorithm string, size int) {
 		t.Fatal(err)
 	}
 	faults = minorFaults(t, worker) - faults
-	taken := int64(status(t, f.dir).Memory.MemUsedMax-before.Memory.MemUsedTotal) / pageSize
+	taken := int64(statusOf(t, f.dir).Memory.MemUsedMax-before.Memory.MemUsedTotal) / pageSize
 	if taken < int64(len(content))/pageSize/2 || faults > taken+allowed {
 		t.Errorf("%d page faults for %d pages of memory", faults, taken)
 	}
@@ -97,7 +97,7 @@ func TestSignalsTouchNothingFirst(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M")
-	s := status(t, f.dir)
+	s := statusOf(t, f.dir)
 	for name, pid := range map[string]int{"worker": s.WorkerPID, "keeper": s.KeeperPID} {
 		calm(t, pid)
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))

@@ -46,7 +46,7 @@ func TestEmptyDeviceCost(t *testing.T) {
 func costOfEmpty(t *testing.T, size string) int64 {
 	t.Helper()
 	dir := mount(t, "--size", size)
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	file, _ := image(t, s.KeeperPID)
 	var st unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
@@ -102,7 +102,7 @@ func TestZeroDataIsPresent(t *testing.T) {
 	if used == 0 {
 		t.Fatal("no zero-initialised data")
 	}
-	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", status(t, mount(t, "--size", "8M")).WorkerPID))
+	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", statusOf(t, mount(t, "--size", "8M")).WorkerPID))
 	if err != nil {
 		t.Fatal(err)
 	}

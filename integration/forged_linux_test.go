@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // forger serves a file system with a status, its argument, on the connection in descriptor 3.
@@ -53,7 +53,7 @@ func (d *forgedDir) OnAdd(ctx context.Context) {
 
 // forge mounts a file system of a device's type for a user, as fusermount does, who says of it what
 // said has. It returns its DIR, and what ends it, as the end of the test does.
-func forge(t *testing.T, uid int, said daemon.Status) (dir string, end func()) {
+func forge(t *testing.T, uid int, said status.Status) (dir string, end func()) {
 	t.Helper()
 	dir = filepath.Join(tempDir(t), "forged")
 	said.Dir = dir
@@ -120,7 +120,7 @@ func TestMountOfAnotherUserIsNoDevice(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	victim := status(t, dir)
+	victim := statusOf(t, dir)
 	forged, _ := forge(t, unprivileged, victim)
 	if got := seen(t, forged); got != nil {
 		t.Errorf("root sees a device: %+v", got)
@@ -145,7 +145,7 @@ func TestMountOfAnotherUserIsNoDevice(t *testing.T) {
 	if r := runCommand(t, commandTimeout, own); !strings.Contains(r.Stdout, forged) {
 		t.Errorf("the user's own status: %+v", r)
 	}
-	if now := status(t, dir); now.KeeperPID != victim.KeeperPID || now.WorkerPID != victim.WorkerPID {
+	if now := statusOf(t, dir); now.KeeperPID != victim.KeeperPID || now.WorkerPID != victim.WorkerPID {
 		t.Errorf("the other device was %+v, is %+v", victim, now)
 	}
 }
@@ -155,7 +155,7 @@ func TestForgedPIDEndsNoOtherDevice(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	victim := status(t, dir)
+	victim := statusOf(t, dir)
 	for _, uid := range []int{unprivileged, 0} {
 		forged, _ := forge(t, uid, victim)
 		r := run(t, commandTimeout, "umount", forged)
@@ -173,7 +173,7 @@ func TestForgedPIDEndsNoOtherDevice(t *testing.T) {
 func TestSwapForgedLoopsTurnOffNoOtherSwap(t *testing.T) {
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "64M", dir)
-	victim := status(t, dir)
+	victim := statusOf(t, dir)
 	if len(victim.Loops) != 1 {
 		t.Fatalf("%+v", victim)
 	}

@@ -29,7 +29,7 @@ func TestFull(t *testing.T) {
 	if n < limit/pageSize/2 || n > limit/pageSize {
 		t.Fatalf("%d pages fit below a limit of %d bytes", n, limit)
 	}
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	if s.IO.FailedWrites == 0 || s.Memory.MemUsedTotal > limit || s.Memory.OrigDataSize != uint64(n)*pageSize {
 		t.Errorf("status when full: %+v, %+v", s.Memory, s.IO)
 	}

@@ -59,10 +59,10 @@ func TestF072EightDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := unix.Kill(status(t, filepath.Join(dir, "devices/zram3")).WorkerPID, unix.SIGKILL); err != nil {
+	if err := unix.Kill(statusOf(t, filepath.Join(dir, "devices/zram3")).WorkerPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Kill(status(t, dir).WorkerPID, unix.SIGKILL); err != nil { // the links stay
+	if err := unix.Kill(statusOf(t, dir).WorkerPID, unix.SIGKILL); err != nil { // the links stay
 		t.Fatal(err)
 	}
 	listed := mustRun(t, commandTimeout, "list", "--noheadings", "--raw", "--bytes", "--output", "NAME,ALGORITHM,DISKSIZE").Stdout
@@ -130,7 +130,7 @@ func TestF073HotAddAndRemove(t *testing.T) {
 	if again := addDevice(t, dir); again != "zram1" {
 		t.Errorf("%s was made, want the free number 1", again)
 	}
-	keepers := []int{status(t, dir).KeeperPID, status(t, filepath.Join(dir, "devices/zram1")).KeeperPID, status(t, filepath.Join(dir, "devices/zram2")).KeeperPID}
+	keepers := []int{statusOf(t, dir).KeeperPID, statusOf(t, filepath.Join(dir, "devices/zram1")).KeeperPID, statusOf(t, filepath.Join(dir, "devices/zram2")).KeeperPID}
 	defer func() { // all end with the first one, in the right order
 		if err := unix.Kill(keepers[0], unix.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestReadingAllFilesMakesNoDevice(t *testing.T) {
 	if got := answerTo(filepath.Join(further, "block/zram0/disksize"), "1M"); got != "2 bytes" {
 		t.Fatal(got)
 	}
-	keepers := []int{status(t, dir).KeeperPID, status(t, further).KeeperPID}
+	keepers := []int{statusOf(t, dir).KeeperPID, statusOf(t, further).KeeperPID}
 	fd, err := unix.Open(data(further), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 	if err := os.WriteFile(data(further), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first, second := status(t, dir), status(t, further)
+	first, second := statusOf(t, dir), statusOf(t, further)
 	if err := unix.Unmount(filepath.Join(dir, "dev"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 	if _, err := os.ReadFile(filepath.Join(dir, "control/hot_add")); !errors.Is(err, unix.ENOMEM) {
 		t.Errorf("hot_add without the first device: %v", err)
 	}
-	last := status(t, dir)
+	last := statusOf(t, dir)
 	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "1"); got != "1 bytes" {
 		t.Errorf("hot_remove: %s", got)
 	}
@@ -273,7 +273,7 @@ func TestFurtherDeviceComesLate(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	first := status(t, dir)
+	first := statusOf(t, dir)
 	answer := make(chan error, 1)
 	go func() {
 		_, err := readBounded(filepath.Join(dir, "control/hot_add"))
@@ -316,7 +316,7 @@ func TestFurtherDeviceWithoutKeeper(t *testing.T) {
 	if err := os.WriteFile(data(further), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first, second := status(t, dir), status(t, further)
+	first, second := statusOf(t, dir), statusOf(t, further)
 	if err := unix.Kill(second.KeeperPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestForcedUnmountWithFurtherDevices(t *testing.T) {
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
 	further := filepath.Join(dir, "devices", addDevice(t, dir))
-	first, second := status(t, dir), status(t, further)
+	first, second := statusOf(t, dir), statusOf(t, further)
 	forgetRoot(t, first.WorkerPID)
 	if err := unix.Unmount(dir, unix.MNT_FORCE); !errors.Is(err, unix.EBUSY) {
 		t.Fatalf("umount -f: %v", err)

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // gpusVariable says which GPUs the program has that gpuProgram builds; see the tests of package
@@ -317,9 +317,9 @@ func TestGPUMissing(t *testing.T) {
 }
 
 // stored is what a device holds, without the reserve, which is filled up in the background.
-func stored(t *testing.T, dir string) daemon.MemoryStatus {
+func stored(t *testing.T, dir string) status.Memory {
 	t.Helper()
-	m := status(t, dir).Memory
+	m := statusOf(t, dir).Memory
 	m.MemUsedTotal, m.MemUsedMax, m.ReserveBytes = inUse(m), 0, 0
 	return m
 }

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A device that is started in a limited control group leaves it, keeper and every
@@ -33,22 +33,22 @@ func TestLeavesLimitedGroup(t *testing.T) {
 	if r := runConfined(t, limited, "mount", "--size", "16M", dir); r.Code != 0 {
 		t.Fatalf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	p := protection(t, dir, protect.NameGroup)
-	if p.State != protect.StateOK || !strings.Contains(p.Detail, "left the group") || !strings.Contains(p.Detail, "zramfs-test-leave") {
+	p := protection(t, dir, status.NameCgroup)
+	if p.State != status.OK || !strings.Contains(p.Detail, "left the group") || !strings.Contains(p.Detail, "zramfs-test-leave") {
 		t.Errorf("%+v", p)
 	}
-	first := status(t, dir)
+	first := statusOf(t, dir)
 	wantTop(t, h, first.KeeperPID)
 	wantTop(t, h, first.WorkerPID)
 	if err := unix.Kill(first.WorkerPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	second := status(t, dir)
+	second := statusOf(t, dir)
 	if second.WorkerPID == first.WorkerPID {
 		t.Fatalf("process %d still serves", first.WorkerPID)
 	}
 	wantTop(t, h, second.WorkerPID)
-	if q := protection(t, dir, protect.NameGroup); q != p {
+	if q := protection(t, dir, status.NameCgroup); q != p {
 		t.Errorf("%+v became %+v", p, q)
 	}
 }

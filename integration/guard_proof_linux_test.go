@@ -37,7 +37,7 @@ func wantAborted(t *testing.T, g *guardProcess, dir string, pid int) {
 // of a device is aborted when the time is over.
 func TestGuardAbortsConnectionAfterLimit(t *testing.T) {
 	dir := guardedMount(t)
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	began := time.Now()
 	g := startGuard(t, dir, guardQuick)
 	wantAborted(t, g, dir, pid)
@@ -49,7 +49,7 @@ func TestGuardAbortsConnectionAfterLimit(t *testing.T) {
 // A test that dies closes its end of the pipe without a word.
 func TestGuardActsAtOnceWhenTheTestDies(t *testing.T) {
 	dir := guardedMount(t)
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	began := time.Now()
 	g := startGuard(t, dir, guardLimit)
 	if err := g.life.Close(); err != nil {
@@ -64,7 +64,7 @@ func TestGuardActsAtOnceWhenTheTestDies(t *testing.T) {
 func TestGuardStaysQuietAfterGoodBye(t *testing.T) {
 	dir := guardedMount(t)
 	startGuard(t, dir, guardLimit).dismiss(t)
-	if s := status(t, dir); s.Dir != dir {
+	if s := statusOf(t, dir); s.Dir != dir {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -77,7 +77,7 @@ func TestGuardTurnsSwapOff(t *testing.T) {
 	m.do(t, "fill")
 	g := startGuard(t, dir, guardLimit)
 	mustRun(t, commandTimeout, "up", "--size", "256M", "--devices", "1", dir)
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	m.do(t, "pageout")
 	if on, err := swapOn(dir); err != nil || len(on) != 1 || on[0].Used == 0 {
 		t.Errorf("swap before the guard acts: %+v, %v", on, err)

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -252,8 +252,8 @@ func waitEnd(pid int, timeout time.Duration) bool {
 	return true
 }
 
-// status reads the status of the device on dir.
-func status(t testing.TB, dir string) daemon.Status {
+// statusOf reads the status of the device on dir.
+func statusOf(t testing.TB, dir string) status.Status {
 	t.Helper()
 	s, err := readStatus(dir)
 	if err != nil {
@@ -262,8 +262,8 @@ func status(t testing.TB, dir string) daemon.Status {
 	return s
 }
 
-func readStatus(dir string) (daemon.Status, error) {
-	var s daemon.Status
+func readStatus(dir string) (status.Status, error) {
+	var s status.Status
 	text, err := readBounded(filepath.Join(dir, "control/status"))
 	if err != nil {
 		return s, err

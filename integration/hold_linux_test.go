@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // Where the image could be swapped, the keeper holds all of it locked when no
@@ -27,12 +27,12 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 		return
 	}
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--memory", "memfd")
-	if p := protection(t, f.dir, protect.NameImage); p.State != protect.StateOK || !strings.Contains(p.Detail, "keeper") {
+	if p := protection(t, f.dir, status.NameImage); p.State != status.OK || !strings.Contains(p.Detail, "keeper") {
 		t.Errorf("%+v", p)
 	}
 	for _, name := range []string{
-		protect.NameIOFlusher, protect.NameCore, protect.NameOOM, protect.NameMemory, protect.NamePopulate, protect.NameCollector,
-		protect.NameGroup, protect.NameScheduling, protect.NameTimeout,
+		status.NameIOFlusher, status.NameCore, status.NameOOM, status.NameMemory, status.NamePopulate, status.NameCollector,
+		status.NameCgroup, status.NameScheduling, status.NameTimeout,
 	} {
 		protection(t, f.dir, name) // the status has each
 	}
@@ -62,10 +62,10 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 }
 
 // protection is what the device on dir says of one.
-func protection(t testing.TB, dir, name string) protect.Protection {
+func protection(t testing.TB, dir, name string) status.Protection {
 	t.Helper()
-	all := status(t, dir).Protections
-	i := slices.IndexFunc(all, func(p protect.Protection) bool { return p.Name == name })
+	all := statusOf(t, dir).Protections
+	i := slices.IndexFunc(all, func(p status.Protection) bool { return p.Name == name })
 	if i < 0 {
 		t.Fatalf("no protection %s in %+v", name, all)
 	}
@@ -132,7 +132,7 @@ func TestMemoryOfRequestsIsPresent(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M")
-	for _, pid := range []int{f.pid, status(t, f.dir).WorkerPID} {
+	for _, pid := range []int{f.pid, statusOf(t, f.dir).WorkerPID} {
 		const file = "zramfs-requests"
 		size, present, locked := mapped(t, pid, file, "Size"), mapped(t, pid, file, "Rss"), mapped(t, pid, file, "Locked")
 		if size == 0 || present != size || locked == 0 {

@@ -29,7 +29,7 @@ func TestHostileUser(t *testing.T) {
 	dir := mount(t, "--size", "16M")
 	loop := attachments["loopsetup"](t, dir)
 	accessPage(t, dir, "write")
-	before := status(t, dir)
+	before := statusOf(t, dir)
 	args := []string{dir, loop, strconv.Itoa(before.KeeperPID), strconv.Itoa(before.WorkerPID)}
 	for name, attr := range map[string]*syscall.SysProcAttr{
 		"another user": {Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}},
@@ -47,7 +47,7 @@ func TestHostileUser(t *testing.T) {
 		}
 	}
 	accessPage(t, dir, "read")
-	if after := status(t, dir); after.KeeperPID != before.KeeperPID || after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
+	if after := statusOf(t, dir); after.KeeperPID != before.KeeperPID || after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 }

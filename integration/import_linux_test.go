@@ -30,7 +30,7 @@ func roundTrip(t *testing.T, from, to string) {
 	if !strings.Contains(r.Stdout, " pages imported to "+to) {
 		t.Errorf("it says %q", r.Stdout)
 	}
-	v, a, b := scrub(t, to).Verify, status(t, from).Memory, status(t, to).Memory
+	v, a, b := scrub(t, to).Verify, statusOf(t, from).Memory, statusOf(t, to).Memory
 	if zeros := a.PagesStored - b.PagesStored; v.Wrong != 0 || zeros > 10 || a.SamePages-b.SamePages != zeros || v.Pages != b.PagesStored { // zeros are not stored
 		t.Errorf("verify says %+v; status said %+v, and says %+v", v, a, b)
 	}
@@ -178,7 +178,7 @@ func TestImportWhileWorkersDie(t *testing.T) {
 	dir := mount(t, "--size", "128M")
 	file, again := filepath.Join(tempDir(t), "pages"), filepath.Join(tempDir(t), "again")
 	system(t, commandTimeout, "dd", "if=/dev/urandom", "of="+file, "bs=1M", "count=128", "status=none")
-	served := status(t, dir)
+	served := statusOf(t, dir)
 	kill := time.AfterFunc(150*time.Millisecond, func() { _ = unix.Kill(served.WorkerPID, unix.SIGKILL) }) // it lives until the end of the test otherwise
 	r := run(t, commandTimeout, "import", file, dir)
 	kill.Stop()

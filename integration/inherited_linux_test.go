@@ -18,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // controllerGroup makes a control group of cgroup v1 and returns it with the top of its hierarchy.
@@ -88,7 +89,7 @@ func TestServesWhenItsGroupIsFrozen(t *testing.T) {
 func TestStatusNamesTheFrozenGroup(t *testing.T) {
 	dir := mountConfined(t, confinement{})
 	group, top := controllerGroup(t, "freezer", "named")
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
 		set(t, filepath.Join(group, "cgroup.procs"), strconv.Itoa(pid))
 		defer set(t, filepath.Join(top, "cgroup.procs"), strconv.Itoa(pid))
@@ -96,7 +97,7 @@ func TestStatusNamesTheFrozenGroup(t *testing.T) {
 	state := filepath.Join(group, "freezer.state")
 	set(t, state, "FROZEN")
 	defer set(t, state, "THAWED")
-	all := statusOf(t, 1, dir)
+	all := statusJSON(t, 1, dir)
 	if len(all) != 1 || len(all[0].Problems) != 1 || !strings.Contains(all[0].Problems[0].What, "control group is frozen") ||
 		all[0].Problems[0].Fix != "echo THAWED > "+state {
 		t.Errorf("%+v", all)
@@ -109,7 +110,7 @@ func TestQuotaOfProcessorTime(t *testing.T) {
 	group, top := controllerGroup(t, "cpu", "quota")
 	set(t, filepath.Join(group, "cpu.cfs_quota_us"), "50000")
 	free := mountConfined(t, confinement{Groups: []string{group}})
-	if p := protection(t, free, protect.NameGroup); p.State != protect.StateOK || !strings.Contains(p.Detail, "left the group") {
+	if p := protection(t, free, status.NameCgroup); p.State != status.OK || !strings.Contains(p.Detail, "left the group") {
 		t.Errorf("%+v", p)
 	}
 	if in, err := os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil || len(in) > 0 {
@@ -149,21 +150,21 @@ func TestInheritedRealTimeLimit(t *testing.T) {
 	may := protect.CheckScheduling()
 	for _, c := range []struct {
 		hard  uint64
-		state protect.State
+		state status.State
 		words string
 	}{
 		{unix.RLIM_INFINITY, may.State, may.Detail},
-		{20_000, protect.StateWarn, "RLIMIT_RTTIME"},
+		{20_000, status.Warn, "RLIMIT_RTTIME"},
 	} {
 		if c.hard != unix.RLIM_INFINITY && mayRaise(t) {
 			c.state, c.words = may.State, may.Detail
 		}
 		dir := mountConfined(t, confinement{Limits: map[int]unix.Rlimit{unix.RLIMIT_RTTIME: {Cur: 20_000, Max: c.hard}}})
-		if p := protection(t, dir, protect.NameScheduling); p.State != c.state || !strings.Contains(p.Detail, c.words) {
+		if p := protection(t, dir, status.NameScheduling); p.State != c.state || !strings.Contains(p.Detail, c.words) {
 			t.Errorf("%+v", p)
 		}
 		fillSome(t, dir)
-		if s := status(t, dir); s.Restarts != 0 {
+		if s := statusOf(t, dir); s.Restarts != 0 {
 			t.Errorf("%d workers have died: %s", s.Restarts, s.LastExit)
 		}
 	}
@@ -203,7 +204,7 @@ func TestInheritedFatalLimits(t *testing.T) {
 		name     string
 	}{{unix.RLIMIT_CPU, "RLIMIT_CPU"}, {unix.RLIMIT_FSIZE, "RLIMIT_FSIZE"}} {
 		dir := mountConfined(t, confinement{Limits: map[int]unix.Rlimit{c.resource: {Cur: 60, Max: unix.RLIM_INFINITY}}})
-		s := status(t, dir)
+		s := statusOf(t, dir)
 		for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
 			var now unix.Rlimit
 			if err := unix.Prlimit(pid, c.resource, nil, &now); err != nil || now.Cur != unix.RLIM_INFINITY {

@@ -121,7 +121,7 @@ func TestSocketsEnd(t *testing.T) {
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
 	f := startServe(t, dir, "--size", "16M")
-	worker := status(t, dir).WorkerPID
+	worker := statusOf(t, dir).WorkerPID
 	for _, pid := range []int{f.pid, worker} {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestKeeperDoesNotAnswer(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	keeper := status(t, dir).KeeperPID
+	keeper := statusOf(t, dir).KeeperPID
 	if err := unix.Kill(keeper, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // processorsPoll reports whether a process holds a PM QoS request of zero: reading the file gives
@@ -47,10 +48,10 @@ func awaitPolling(t testing.TB, want bool) {
 
 // awaitHeld waits until a worker says that it holds its request, and processors poll. A measurement
 // holds it too, for some milliseconds.
-func awaitHeld(t testing.TB, dir string) pmqos.Status {
+func awaitHeld(t testing.TB, dir string) status.Latency {
 	t.Helper()
 	for end := time.Now().Add(answerTimeout); ; time.Sleep(time.Millisecond) {
-		if s := status(t, dir).Latency; s.State == pmqos.StateHeld && processorsPoll(t) {
+		if s := statusOf(t, dir).Latency; s.State == status.Held && processorsPoll(t) {
 			return s
 		} else if time.Now().After(end) {
 			t.Fatalf("it is not held: %+v", s)
@@ -120,12 +121,12 @@ func TestProcessorsPollWhileRequestsCome(t *testing.T) {
 	awaitPolling(t, false) // other tests' devices
 	dir := mount(t, "--size", crashSize, "--latency", "low")
 	end := startReader(t, dir)
-	if s := awaitHeld(t, dir); s.Policy != pmqos.Low || s.Holds == 0 || s.LoneRequests == 0 {
+	if s := awaitHeld(t, dir); s.Policy != string(pmqos.Low) || s.Holds == 0 || s.LoneRequests == 0 {
 		t.Errorf("it says %+v", s)
 	}
 	end()
 	awaitPolling(t, false)
-	if s := status(t, dir).Latency; s.State != pmqos.StateReady || s.HeldSeconds == 0 || s.WakeUpUs == 0 {
+	if s := statusOf(t, dir).Latency; s.State != status.Ready || s.HeldSeconds == 0 || s.WakeUpUs == 0 {
 		t.Errorf("afterwards it says %+v", s)
 	}
 
@@ -157,9 +158,9 @@ func TestLatencyOff(t *testing.T) {
 	dir := mount(t, "--size", crashSize, "--latency", "off")
 	end := startReader(t, dir)
 	time.Sleep(time.Second / 2)
-	s := status(t, dir).Latency
+	s := statusOf(t, dir).Latency
 	end()
-	if s.State != pmqos.StateOff || s.Holds != 0 || s.LoneRequests == 0 {
+	if s.State != status.Off || s.Holds != 0 || s.LoneRequests == 0 {
 		t.Errorf("it says %+v", s)
 	}
 	if r := run(t, commandTimeout, "mount", "--latency", "lower", tempDir(t)); r.Code != 2 ||

@@ -33,7 +33,7 @@ func TestLoweredLimitPacks(t *testing.T) {
 		t.Fatalf("%d of %d pages fit", n, len(text))
 	}
 	other := pages.Generate(pages.Random, 1, 23)[0]
-	first := inUse(status(t, dir).Memory)
+	first := inUse(statusOf(t, dir).Memory)
 	for _, c := range []struct {
 		by  string
 		to  uint64 // per cent of what was in use first; all pages joined take 63
@@ -42,7 +42,7 @@ func TestLoweredLimitPacks(t *testing.T) {
 		{"set", 80, func(limit uint64) { mustRun(t, commandTimeout, "set", dir, fmt.Sprintf("mem-limit=%d", limit)) }},
 		{"the attribute", 67, func(limit uint64) { setAttribute(t, dir, "mem_limit", fmt.Sprint(limit)) }},
 	} {
-		before := inUse(status(t, dir).Memory)
+		before := inUse(statusOf(t, dir).Memory)
 		limit := first / 100 * c.to / pageSize * pageSize
 		begun := time.Now()
 		c.set(limit)
@@ -54,11 +54,11 @@ func TestLoweredLimitPacks(t *testing.T) {
 			return err != nil
 		})
 		checkPages(t, fd, text)
-		within(t, packTime, "the use falls below the limit", func() bool { return status(t, dir).Memory.MemUsedTotal <= limit })
+		within(t, packTime, "the use falls below the limit", func() bool { return statusOf(t, dir).Memory.MemUsedTotal <= limit })
 		t.Logf("limit by %s: %d KiB became less than %d KiB in %s", c.by, before>>10, limit>>10, time.Since(begun).Round(time.Millisecond))
 		checkPages(t, fd, text)
 	}
-	if s := status(t, dir); s.Cold.Pages == 0 || s.IO.FailedReads != 0 || s.Restarts != 0 {
+	if s := statusOf(t, dir); s.Cold.Pages == 0 || s.IO.FailedReads != 0 || s.Restarts != 0 {
 		t.Errorf("packed: %+v, errors: %+v, %d workers died", s.Cold, s.IO, s.Restarts)
 	}
 	setAttribute(t, dir, "mem_limit", "48M")
@@ -81,12 +81,12 @@ func TestNextWorkerKeepsTheLimit(t *testing.T) {
 	if n := fill(t, fd, random); n != len(random) {
 		t.Fatalf("%d of %d pages fit", n, len(random))
 	}
-	limit := (inUse(status(t, dir).Memory) + 2<<20) / pageSize * pageSize
+	limit := (inUse(statusOf(t, dir).Memory) + 2<<20) / pageSize * pageSize
 	setAttribute(t, dir, "mem_limit", fmt.Sprint(limit))
-	within(t, answerTimeout, "the use falls below the limit", func() bool { return status(t, dir).Memory.MemUsedTotal <= limit })
+	within(t, answerTimeout, "the use falls below the limit", func() bool { return statusOf(t, dir).Memory.MemUsedTotal <= limit })
 	setAttribute(t, dir, "mem_used_max", "0")
 	killWorker(t, dir)
-	if got := status(t, dir); got.Restarts != 1 || got.Memory.MemUsedMax > limit {
+	if got := statusOf(t, dir); got.Restarts != 1 || got.Memory.MemUsedMax > limit {
 		t.Errorf("%d restarts; %d KiB were taken at the most, the limit is %d KiB", got.Restarts, got.Memory.MemUsedMax>>10, limit>>10)
 	}
 	checkPages(t, fd, random)

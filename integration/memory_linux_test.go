@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // TestMemoryIsNeverSwapped: as root the image lies in a tmpfs that is never
@@ -26,7 +26,7 @@ func TestMemoryIsNeverSwapped(t *testing.T) {
 	if err := tryNoswap(); err != nil {
 		t.Skipf("the kernel has no tmpfs with noswap (Linux 6.4): %v", err)
 	}
-	memoryIs(t, "tmpfs", "noswap", protect.StateOK)
+	memoryIs(t, "tmpfs", "noswap", status.OK)
 }
 
 func tryNoswap() error {
@@ -43,12 +43,12 @@ func TestUserNSMemoryFallsBack(t *testing.T) {
 	if !inUserNS(t) {
 		return
 	}
-	memoryIs(t, "memfd", "memfd", protect.StateWarn)
+	memoryIs(t, "memfd", "memfd", status.Warn)
 }
 
 // memoryIs serves a device, checks what holds its image and what is said of it,
 // and uses it.
-func memoryIs(t *testing.T, kind, called string, state protect.State) {
+func memoryIs(t *testing.T, kind, called string, state status.State) {
 	t.Helper()
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "8M")
 	file, got := image(t, f.pid)
@@ -56,9 +56,9 @@ func memoryIs(t *testing.T, kind, called string, state protect.State) {
 		t.Errorf("the image is in a %s, want %s", got, kind)
 	}
 	f.log.wait(t, "memory="+called)
-	i := slices.IndexFunc(status(t, f.dir).Protections, func(p protect.Protection) bool { return p.Name == protect.NameImage })
-	if i < 0 || status(t, f.dir).Protections[i].State != state {
-		t.Errorf("protections %+v, want %s of state %s", status(t, f.dir).Protections, protect.NameImage, state)
+	i := slices.IndexFunc(statusOf(t, f.dir).Protections, func(p status.Protection) bool { return p.Name == status.NameImage })
+	if i < 0 || statusOf(t, f.dir).Protections[i].State != state {
+		t.Errorf("protections %+v, want %s of state %s", statusOf(t, f.dir).Protections, status.NameImage, state)
 	}
 	if err := tryData(data(f.dir)); err != nil {
 		t.Error(err)

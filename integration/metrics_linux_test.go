@@ -34,7 +34,7 @@ func TestMetrics(t *testing.T) {
 	dir := mount(t, "--size", "64M")
 	system(t, commandTimeout, "dd", "if="+binary(t), "of="+data(dir), "bs=1M", "count=4", "conv=notrunc,fsync", "status=none")
 	text := mustRun(t, commandTimeout, "metrics").Stdout
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	label := `device="` + dir + `"`
 	for name, want := range map[string]uint64{
 		"zramfs_up": 1, "zramfs_data_bytes": s.Memory.OrigDataSize, "zramfs_memory_used_bytes": s.Memory.MemUsedTotal,

@@ -29,16 +29,16 @@ func TestMinuteAndCPUOutliveWorkers(t *testing.T) {
 			w := work(t, fd, byte(round))
 			done.pagesRead, done.pagesWritten = done.pagesRead+w.pagesRead, done.pagesWritten+w.pagesWritten
 		}
-		s := status(t, dir)
+		s := statusOf(t, dir)
 		worker, ok := host.Local.Process(s.WorkerPID)
 		keeper, here := host.Local.Process(s.KeeperPID)
-		s = status(t, dir)
+		s = statusOf(t, dir)
 		if !ok || !here || worker.CPU == 0 || s.CPUSeconds < cpu || s.CPUSeconds < (worker.CPU+keeper.CPU).Seconds() {
 			t.Errorf("round %d: %.3f s of processor time after %.3f, the worker has %v and the keeper %v", round, s.CPUSeconds, cpu, worker.CPU, keeper.CPU)
 		}
 		cpu = s.CPUSeconds
 		replace()
-		s = status(t, dir)
+		s = statusOf(t, dir)
 		if s.CPUSeconds < cpu {
 			t.Errorf("round %d: %.3f s of processor time after %.3f", round, s.CPUSeconds, cpu)
 		}

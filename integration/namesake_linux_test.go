@@ -25,7 +25,7 @@ func TestNamesake(t *testing.T) {
 		return
 	}
 	dir := mount(t, "--size", "16M")
-	hidden := status(t, dir)
+	hidden := statusOf(t, dir)
 	f := openData(t, dir, 0)
 	mine, theirs := bytes.Repeat([]byte("mine"), pageSize/4), bytes.Repeat([]byte("else"), pageSize/4)
 	if _, err := f.WriteAt(mine, 0); err != nil {
@@ -77,7 +77,7 @@ func TestImportUnderEyes(t *testing.T) {
 		return
 	}
 	dir := mount(t, "--size", "16M")
-	i, err := control.OpenImport(dir, status(t, dir).Fuse.Connection, 0)
+	i, err := control.OpenImport(dir, statusOf(t, dir).Fuse.Connection, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

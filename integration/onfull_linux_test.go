@@ -107,7 +107,7 @@ func TestFullDeviceStalls(t *testing.T) {
 	for i := n; i < stallPages; i++ {
 		checkPage(t, fd, i, random[i])
 	}
-	if s := status(t, dir); s.Stalls.Requests == 0 || s.OnFull != "stall" {
+	if s := statusOf(t, dir); s.Stalls.Requests == 0 || s.OnFull != "stall" {
 		t.Errorf("the status says %+v, on_full %q", s.Stalls, s.OnFull)
 	}
 }

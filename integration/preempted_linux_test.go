@@ -37,7 +37,7 @@ func TestPreemptedWithoutEnd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 3 {
 		if round == 1 {
-			if err := unix.Kill(status(t, f.dir).WorkerPID, unix.SIGKILL); err != nil {
+			if err := unix.Kill(statusOf(t, f.dir).WorkerPID, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,7 +51,7 @@ func TestPreemptedWithoutEnd(t *testing.T) {
 	if err := s.checkAll(); err != nil {
 		t.Error(err)
 	}
-	if io := status(t, f.dir).IO; io.FailedReads != 0 || io.FailedWrites != 0 {
+	if io := statusOf(t, f.dir).IO; io.FailedReads != 0 || io.FailedWrites != 0 {
 		t.Errorf("%+v", io)
 	}
 	if strings.Contains(f.log.String(), "interrupted") {

@@ -36,7 +36,7 @@ func recompressing(t *testing.T) (dir string, ended <-chan result) {
 		t.Fatal(err)
 	}
 	mustRun(t, commandTimeout, "set", dir, "recomp-algorithm=zstd(level=19)")
-	before := status(t, dir).Memory.ComprDataSize
+	before := statusOf(t, dir).Memory.ComprDataSize
 	var stdout, stderr bytes.Buffer
 	cmd := command(t, "recompress", dir)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -58,7 +58,7 @@ func recompressing(t *testing.T) (dir string, ended <-chan result) {
 			_ = cmd.Process.Kill() // it may have ended
 		}
 	})
-	for end := time.Now().Add(time.Minute); status(t, dir).Memory.ComprDataSize >= before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); statusOf(t, dir).Memory.ComprDataSize >= before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) || len(done) > 0 {
 			t.Fatal("recompress does not begin")
 		}

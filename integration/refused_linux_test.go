@@ -168,7 +168,7 @@ func TestRefusedSecondMount(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	for name, c := range map[string]struct{ at, pattern string }{
 		"on it":         {dir, `.*/zram cannot be mounted on: a zramfs is mounted there already; zramfs umount`},
 		"by a link":     {link, `.*/zram cannot be mounted on: a zramfs is mounted there already; zramfs umount`},
@@ -182,7 +182,7 @@ func TestRefusedSecondMount(t *testing.T) {
 			}
 		})
 	}
-	if s := status(t, dir); s.PID != pid || !running(pid) {
+	if s := statusOf(t, dir); s.PID != pid || !running(pid) {
 		t.Errorf("process %d serves instead of %d", s.PID, pid)
 	}
 }

@@ -35,7 +35,7 @@ func TestResetSurvivesTheWorkerThatDidIt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before := status(t, dir).Restarts
+			before := statusOf(t, dir).Restarts
 			if err := os.WriteFile(file, fmt.Appendf(nil, "1 %s", point), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestResetSurvivesTheWorkerThatDidIt(t *testing.T) {
 			if got := attribute(t, dir, "initstate"); got != c[2] {
 				t.Errorf("%s, killed at %q: initstate is %q, want %q", c[0], point, got, c[2])
 			}
-			if got := status(t, dir).Restarts; got != before+1 {
+			if got := statusOf(t, dir).Restarts; got != before+1 {
 				t.Errorf("%s: %d workers have died at %q, want 1", c[0], got-before, point)
 			}
 		}
@@ -59,7 +59,7 @@ func TestDisksizeWithoutMemory(t *testing.T) {
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M", "-a", "lz4")
 	device := filepath.Join(dir, "devices", addDevice(t, dir))
-	first := status(t, device)
+	first := statusOf(t, device)
 	limit := unix.Rlimit{Cur: 16 << 30, Max: 16 << 30} // of the workers to come; the index alone takes 32 GiB
 	if err := unix.Prlimit(first.KeeperPID, unix.RLIMIT_AS, &limit, nil); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestDisksizeWithoutMemory(t *testing.T) {
 	if got := answerTo(filepath.Join(device, "block/zram0/disksize"), "16T"); got != unix.ENOMEM.Error() {
 		t.Errorf("a size without memory: %s, want %v", got, unix.ENOMEM)
 	}
-	if got := status(t, device); got.Restarts > 1 || attribute(t, device, "initstate") != "0\n" {
+	if got := statusOf(t, device); got.Restarts > 1 || attribute(t, device, "initstate") != "0\n" {
 		t.Errorf("after a size without memory %d workers have died, initstate is %q", got.Restarts, attribute(t, device, "initstate"))
 	}
 	if got := answerTo(filepath.Join(device, "block/zram0/disksize"), "16M"); got != "3 bytes" {

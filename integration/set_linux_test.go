@@ -18,7 +18,7 @@ func TestSet(t *testing.T) {
 	if r := mustRun(t, commandTimeout, "set", dir, "mem-limit=32M", "algorithm=zstd", "level=5", "peak=0"); r.Stdout+r.Stderr != "" {
 		t.Errorf("set says %q", r.Stdout+r.Stderr)
 	}
-	if s := status(t, dir); s.MemLimit != 32<<20 || s.Algorithm != "zstd(level=5)" {
+	if s := statusOf(t, dir); s.MemLimit != 32<<20 || s.Algorithm != "zstd(level=5)" {
 		t.Errorf("the limit is %d, the algorithm %s", s.MemLimit, s.Algorithm)
 	}
 	list := mustRun(t, commandTimeout, "set", dir).Stdout

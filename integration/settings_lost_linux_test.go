@@ -21,9 +21,9 @@ func TestDamagedSettingsKeepNoWorkerFromServing(t *testing.T) {
 	dir := mount(t, "--size", "64M", "-a", "lz4", "--mem-limit", "60M")
 	setAttribute(t, dir, "comp_algorithm", "zstd(level=7)")
 	setAttribute(t, dir, "mem_limit", "48M")
-	damageSettings(t, status(t, dir).KeeperPID)
+	damageSettings(t, statusOf(t, dir).KeeperPID)
 	killWorker(t, dir)
-	got := status(t, dir)
+	got := statusOf(t, dir)
 	if got.Restarts != 1 || got.Algorithm != "lz4" || got.MemLimit != 60<<20 || len(got.SettingsLost) != 1 {
 		t.Errorf("%d restarts, algorithm %s, limit %d, lost %q", got.Restarts, got.Algorithm, got.MemLimit, got.SettingsLost)
 	}
@@ -35,14 +35,14 @@ func TestDamagedSettingsKeepNoWorkerFromServing(t *testing.T) {
 	}
 	setAttribute(t, dir, "mem_limit", "50M")
 	killWorker(t, dir)
-	if got := status(t, dir); got.MemLimit != 50<<20 || len(got.SettingsLost) != 0 {
+	if got := statusOf(t, dir); got.MemLimit != 50<<20 || len(got.SettingsLost) != 0 {
 		t.Errorf("set anew: limit %d, lost %q", got.MemLimit, got.SettingsLost)
 	}
 }
 
 func killWorker(t *testing.T, dir string) {
 	t.Helper()
-	if err := unix.Kill(status(t, dir).WorkerPID, unix.SIGKILL); err != nil {
+	if err := unix.Kill(statusOf(t, dir).WorkerPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -40,7 +40,7 @@ func openShadow(t testing.TB, dir string) *shadow {
 	s := &shadow{
 		plain:  openData(t, dir, 0),
 		direct: openData(t, dir, unix.O_DIRECT),
-		want:   make([]byte, status(t, dir).Disksize),
+		want:   make([]byte, statusOf(t, dir).Disksize),
 		source: bytes.Join(pages.Mix(256, 1), nil),
 	}
 	return s

@@ -22,8 +22,8 @@ type listed struct {
 	Problems            []struct{ What, Fix string }
 }
 
-// statusOf returns the devices that status -J prints for these names.
-func statusOf(t *testing.T, code int, names ...string) []listed {
+// statusJSON returns the devices that status -J prints for these names.
+func statusJSON(t *testing.T, code int, names ...string) []listed {
 	t.Helper()
 	r := run(t, commandTimeout, append([]string{"status", "-J"}, names...)...)
 	var all struct{ Zramfs []listed }
@@ -67,7 +67,7 @@ func TestSwapInAnotherMountNamespace(t *testing.T) {
 	if want := loop + ` adaptive [SWAP]\x20elsewhere` + "\n"; list.Stdout != want {
 		t.Errorf("list: %q, want %q", list.Stdout, want)
 	}
-	if all := statusOf(t, 1, dir); len(all) != 1 || all[0].Answer != "elsewhere" || all[0].Dir != dir || len(all[0].Problems) != 1 {
+	if all := statusJSON(t, 1, dir); len(all) != 1 || all[0].Answer != "elsewhere" || all[0].Dir != dir || len(all[0].Problems) != 1 {
 		t.Errorf("status: %+v", all)
 	}
 	umount := run(t, commandTimeout, "umount", dir)
@@ -88,12 +88,12 @@ func TestSwapTwiceOnOneDir(t *testing.T) {
 	if first.Code != 0 {
 		t.Fatalf("up: %s%s", first.Stdout, first.Stderr)
 	}
-	all := statusOf(t, 1, dir)
+	all := statusJSON(t, 1, dir)
 	if len(all) != 2 || all[0].Answer != "ok" || all[1].Answer != "elsewhere" {
 		t.Errorf("status: %+v", all)
 	}
 	mustRun(t, downTimeout, "down", dir)
-	if all := statusOf(t, 1, dir); len(all) != 1 || all[0].Answer != "elsewhere" {
+	if all := statusJSON(t, 1, dir); len(all) != 1 || all[0].Answer != "elsewhere" {
 		t.Errorf("status after one down: %+v", all)
 	}
 	mustRun(t, downTimeout, "down", dir)
@@ -156,7 +156,7 @@ func TestSwapOfAnEndedNamespace(t *testing.T) {
 		t.Fatalf("up: %s%s", r.Stdout, r.Stderr)
 	}
 	loop := oneSwap(t, dir).Path
-	if all := statusOf(t, 1, dir); len(all) != 1 || all[0].Answer != "dead" || len(all[0].Problems) != 1 {
+	if all := statusJSON(t, 1, dir); len(all) != 1 || all[0].Answer != "dead" || len(all[0].Problems) != 1 {
 		t.Errorf("status: %+v", all)
 	}
 	again := run(t, commandTimeout, "up", "--size", "64M", dir)
@@ -189,7 +189,7 @@ func TestSwapAreaGone(t *testing.T) {
 		t.Fatalf("%+v, %v", on, err)
 	}
 	system(t, toolTimeout, "swapoff", on[1].Path)
-	all := statusOf(t, 1, dir)
+	all := statusJSON(t, 1, dir)
 	if len(all) != 1 || len(all[0].Problems) != 1 || all[0].Problems[0].What != "1 of 2 swap areas off: "+on[1].Path {
 		t.Errorf("status: %+v", all)
 	}

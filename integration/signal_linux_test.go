@@ -74,14 +74,14 @@ func refuseWhileOpen(t *testing.T, f *foreground, s unix.Signal) {
 	if _, err := file.ReadAt(got, 100); err != nil || string(got) != string(want) {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if s := status(t, f.dir); s.Opens != 1 || s.PID != f.pid {
+	if s := statusOf(t, f.dir); s.Opens != 1 || s.PID != f.pid {
 		t.Errorf("status: %d opens, PID %d", s.Opens, s.PID)
 	}
 	if err := file.Close(); err != nil {
 		t.Error(err)
 	}
 	// The kernel tells the server of a closed file a moment later.
-	within(t, answerTimeout, "no open handle", func() bool { return status(t, f.dir).Opens == 0 })
+	within(t, answerTimeout, "no open handle", func() bool { return statusOf(t, f.dir).Opens == 0 })
 }
 
 // TestSignalInBackground ends a device in the background.
@@ -89,7 +89,7 @@ func TestSignalInBackground(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	if err := unix.Kill(pid, unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // on. The test does that at its end, too.
 func freeze(t *testing.T, dir string) (pids []int, goOn func()) {
 	t.Helper()
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	pids = []int{s.KeeperPID, s.WorkerPID}
 	goOn = func() {
 		for _, pid := range pids {
@@ -69,10 +69,10 @@ func TestSilentDevice(t *testing.T) {
 	for range 3 {
 		atMost(t, 900*time.Millisecond, "list", well)
 	}
-	if all := statusOf(t, 0, well); len(all) != 1 || all[0].Answer != "ok" {
+	if all := statusJSON(t, 0, well); len(all) != 1 || all[0].Answer != "ok" {
 		t.Errorf("status of the other device: %+v", all)
 	}
-	all := statusOf(t, 1)
+	all := statusJSON(t, 1)
 	answers := make(map[string]string)
 	for _, d := range all {
 		answers[d.Dir] = d.Answer

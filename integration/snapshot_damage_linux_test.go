@@ -31,7 +31,7 @@ func TestSnapshotDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := status(t, to).IO
+	before := statusOf(t, to).IO
 	refused := func(damaged []byte, want string) {
 		t.Helper()
 		if err := os.WriteFile(bad, damaged, 0o600); err != nil {
@@ -66,7 +66,7 @@ func TestSnapshotDamaged(t *testing.T) {
 	other := bytes.Clone(file)
 	other[8] = 2
 	refused(other, "it has version 2 of the format")
-	if s := status(t, to).IO; s.Writes != before.Writes || s.Discards != before.Discards {
+	if s := statusOf(t, to).IO; s.Writes != before.Writes || s.Discards != before.Discards {
 		t.Errorf("pages were written: %+v, then %+v", before, s)
 	}
 	system(t, commandTimeout, "cmp", held, data(to))
@@ -125,7 +125,7 @@ func TestSnapshotKilled(t *testing.T) {
 	restore := []string{"snapshot", "restore", "--resume", file, to}
 	stages := map[uint64]bool{}
 	for after, kills = 0, 0; killedAfter(t, after, restore...); kills++ {
-		stages[status(t, to).Memory.PagesStored] = true
+		stages[statusOf(t, to).Memory.PagesStored] = true
 		after += time.Duration(10+rng.IntN(50)) * time.Millisecond
 	}
 	t.Logf("%d restores were killed, at %d different numbers of pages", kills, len(stages))

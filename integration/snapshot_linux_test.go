@@ -79,14 +79,14 @@ func weightsAndMore() []byte {
 // saveAndRestore brings the contents of one device to another, larger one, and wants every byte.
 func saveAndRestore(t *testing.T, content []byte, from, to string) (file string) {
 	t.Helper()
-	want := contentFile(t, content, int64(status(t, to).Disksize))
+	want := contentFile(t, content, int64(statusOf(t, to).Disksize))
 	fillDevice(t, want, from, len(content)/pageSize)
 	file = filepath.Join(tempDir(t), "saved")
 	if r := mustRun(t, commandTimeout, "snapshot", "save", from, file); !strings.Contains(r.Stdout, "all of one moment") {
 		t.Errorf("it says %q", r.Stdout)
 	}
 	onlyFile(t, file)
-	if i := inspect(t, file).Inspect; i.Damage != nil || !i.OneMoment || i.Disksize != status(t, from).Disksize || i.Pages == 0 {
+	if i := inspect(t, file).Inspect; i.Damage != nil || !i.OneMoment || i.Disksize != statusOf(t, from).Disksize || i.Pages == 0 {
 		t.Errorf("inspect says %+v", i)
 	}
 	if r := mustRun(t, commandTimeout, "snapshot", "restore", file, to); !strings.Contains(r.Stdout, " restored to "+to) {
@@ -111,7 +111,7 @@ func TestF091Snapshot(t *testing.T) {
 			file := saveAndRestore(t, content, from, to)
 			again := filepath.Join(tempDir(t), "again")
 			mustRun(t, commandTimeout, "snapshot", "save", to, again) // the same objects, in another header
-			if a, b := status(t, from).Memory, status(t, to).Memory; a.ComprDataSize != b.ComprDataSize {
+			if a, b := statusOf(t, from).Memory, statusOf(t, to).Memory; a.ComprDataSize != b.ComprDataSize {
 				t.Errorf("%d bytes of objects were saved, %d restored", a.ComprDataSize, b.ComprDataSize)
 			}
 			if a, b := inspect(t, file).Inspect, inspect(t, again).Inspect; a.Pages != b.Pages || a.SHA256 == b.SHA256 {
@@ -207,7 +207,7 @@ func TestSnapshotWithDictionary(t *testing.T) {
 	algorithm := "zstd(level=1,dict=" + dict + ")"
 	from, same := mount(t, "--size", "32M", "-a", algorithm), mount(t, "--size", "32M", "-a", algorithm)
 	file := saveAndRestore(t, content, from, same)
-	if a, b := status(t, from).Memory, status(t, same).Memory; a.ComprDataSize != b.ComprDataSize {
+	if a, b := statusOf(t, from).Memory, statusOf(t, same).Memory; a.ComprDataSize != b.ComprDataSize {
 		t.Errorf("%d bytes of objects were saved, %d restored", a.ComprDataSize, b.ComprDataSize)
 	}
 	other := mount(t, "--size", "32M", "-a", "lz4")
@@ -252,7 +252,7 @@ func TestSnapshotRefused(t *testing.T) {
 	loop := attachments["losetup"](t, small)
 	refused("it is in use: "+loop, 1, "restore", "--force", file, small)
 	detachLoops(t, small)
-	if s := status(t, small); s.IO.Writes+s.IO.Discards != 0 {
+	if s := statusOf(t, small); s.IO.Writes+s.IO.Discards != 0 {
 		t.Errorf("%d pages of a device were written, %d discarded", s.IO.Writes, s.IO.Discards)
 	}
 	onlyFile(t, file)

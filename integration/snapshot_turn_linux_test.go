@@ -39,7 +39,7 @@ func TestRestoreDuringAnImport(t *testing.T) {
 		if r := duringImport(t, to, last, c.args...); r.Code != 1 || !strings.Contains(r.Stderr, c.want) {
 			t.Errorf("restore %q: exit code %d: %s%s", c.args, r.Code, r.Stdout, r.Stderr)
 		}
-		if n := status(t, to).Memory.PagesStored; n != 1 {
+		if n := statusOf(t, to).Memory.PagesStored; n != 1 {
 			t.Errorf("restore %q: the device holds %d pages, want that of the other alone", c.args, n)
 		}
 	}
@@ -54,7 +54,7 @@ func TestRestoreDuringAnImport(t *testing.T) {
 // restore has to wait for.
 func duringImport(t *testing.T, to string, page uint64, args ...string) result {
 	t.Helper()
-	s := status(t, to)
+	s := statusOf(t, to)
 	other, err := control.OpenImport(to, s.Fuse.Connection, s.Opens)
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestSwapSuiteMemtester(t *testing.T) {
 	require.Command(t, "memtester")
 	dir, group := memtesterGroup(t, "memtester")
 	said := memtester(t, group, memtesterSize, memtesterTime)
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	passed := strings.Count(said, "ok\n")
 	t.Logf("%d tests passed, %d pages out, %d in", passed, s.IO.Writes, s.IO.Reads)
 	if n := groupKills(t, group); n > 0 || passed == 0 {

@@ -32,7 +32,7 @@ func TestSuiteFsx(t *testing.T) {
 			dir := mount(t, "--size", fsxSize)
 			args := append([]string{"-q", "-L", "-N", fsxOperations, "-P", tempDir(t)}, flags...)
 			system(t, fsxTimeout, filepath.Join(path, "ltp/fsx"), append(args, data(dir))...)
-			if s := status(t, dir); s.IO.Reads == 0 || s.IO.Writes == 0 || s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
+			if s := statusOf(t, dir); s.IO.Reads == 0 || s.IO.Writes == 0 || s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
 				t.Errorf("fsx left %+v", s.IO)
 			}
 		})
@@ -57,7 +57,7 @@ func TestSwapSuiteStress(t *testing.T) {
 			mustRun(t, commandTimeout, "up", "--size", "1G", dir)
 			args := append([]string{"stress-ng", "--verify", "--temp-path", tempDir(t), "--timeout", stressTime}, flags...)
 			r := runCommand(t, stressTimeout, inGroup(group, args...))
-			s := status(t, dir)
+			s := statusOf(t, dir)
 			t.Logf("%s%s%d pages out, %d in, %d kills", r.Stdout, r.Stderr, s.IO.Writes, s.IO.Reads, groupKills(t, group))
 			if r.Code != 0 {
 				t.Errorf("exit code %d", r.Code)

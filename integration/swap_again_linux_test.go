@@ -13,7 +13,7 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "64M", "--priority", "5", "--discard", "both", dir)
 	before := oneSwap(t, dir)
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	again := mustRun(t, commandTimeout, "up", "--size", "64M", dir)
 	if want := dir + " is up already: 64M of swap at " + before.Path + ", priority 5\n"; again.Stdout != want || again.Stderr != "" {
 		t.Errorf("the second up says %q, %q, want %q", again.Stdout, again.Stderr, want)
@@ -27,7 +27,7 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 	if after.Used = before.Used; after != before || before.Priority != 5 {
 		t.Errorf("swap was %+v and is %+v", before, after)
 	}
-	if now := status(t, dir); now.PID != pid || now.Disksize != 64<<20 {
+	if now := statusOf(t, dir); now.PID != pid || now.Disksize != 64<<20 {
 		t.Errorf("another device serves: %+v", now)
 	}
 

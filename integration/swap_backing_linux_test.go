@@ -16,7 +16,7 @@ func TestSwapWrittenBack(t *testing.T) {
 	m.do(t, "fill")
 	wantAnswer(t, dir, "idle", "all", nil)
 	wantAnswer(t, dir, "writeback", "idle", nil)
-	away, used := backedFigure(t, dir, 0), status(t, dir).Memory
+	away, used := backedFigure(t, dir, 0), statusOf(t, dir).Memory
 	if least := uint64(size-limit) / memoryPage / 2; away < least {
 		t.Errorf("%d pages were written back, %d at least should be", away, least)
 	}
@@ -27,7 +27,7 @@ func TestSwapWrittenBack(t *testing.T) {
 	if wrong := <-ended; wrong != "" {
 		t.Error(wrong)
 	}
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	if s.Backing.Reads < away/2 || s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors+s.Backing.FailedWrites != 0 {
 		t.Errorf("%d pages were read from the backing device, %d lay there; errors: %+v, %+v", s.Backing.Reads, away, s.IO, s.Backing)
 	}
@@ -50,7 +50,7 @@ func TestSwapSpills(t *testing.T) {
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "512M", "--devices", "1", "--mem-limit", "24M", "--spill", backing, dir)
 	fill, walk, random := m.do(t, "fill"), m.do(t, "walk"), m.do(t, "random")
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	if s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors+s.Backing.FailedWrites != 0 || s.Spill.Pages == 0 || s.Memory.MemUsedMax > memLimit {
 		t.Errorf("errors: %+v, %+v; spilled: %+v; memory %+v", s.IO, s.Backing, s.Spill, s.Memory)
 	}

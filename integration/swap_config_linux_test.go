@@ -44,7 +44,7 @@ func TestSwapFromConfiguration(t *testing.T) {
 		!strings.Contains(out, "/run/zram4 is left out: its size is 0 (/etc/zramfs.conf:7)\n") {
 		t.Errorf("up --all says\n%s", out)
 	}
-	if s := status(t, dir); s.Disksize != 64<<20 || s.MemLimit != 32<<20 || s.Algorithm != "page" {
+	if s := statusOf(t, dir); s.Disksize != 64<<20 || s.MemLimit != 32<<20 || s.Algorithm != "page" {
 		t.Errorf("the device has %d bytes, a limit of %d, and algorithm %s", s.Disksize, s.MemLimit, s.Algorithm)
 	}
 	if r := run(t, commandTimeout, "up", from, dir); r.Code != 1 || !strings.Contains(r.Stderr, "is up with algorithm page; you asked for algorithm lz4") {

@@ -93,7 +93,7 @@ func TestSwapOffByHand(t *testing.T) {
 	if during := kernelParameters(t); during == before {
 		t.Errorf("kernel parameters are %q as before", during)
 	}
-	keeper, slots := status(t, dir).KeeperPID, slotsStatus(t, dir).Slots.PID
+	keeper, slots := statusOf(t, dir).KeeperPID, slotsStatus(t, dir).Slots.PID
 	swapOffAll(t, dir)
 	if !waitEnd(keeper, answerTimeout) {
 		t.Errorf("the keeper %d lives on", keeper)
@@ -117,14 +117,14 @@ func TestSwapKept(t *testing.T) {
 	mustRun(t, commandTimeout, "up", "--keep", "--size", "64M", dir)
 	loops := swapOffAll(t, dir)
 	time.Sleep(time.Second / 2)
-	before := status(t, dir)
+	before := statusOf(t, dir)
 	for _, loop := range loops {
 		if err := loopsetup.SwapOn(loop, 100, loopsetup.DiscardPages); err != nil {
 			t.Error(err)
 		}
 	}
 	swapOffAll(t, dir)
-	if after := status(t, dir); after.KeeperPID != before.KeeperPID {
+	if after := statusOf(t, dir); after.KeeperPID != before.KeeperPID {
 		t.Errorf("keeper %d became %d", before.KeeperPID, after.KeeperPID)
 	}
 	mustRun(t, downTimeout, "down", dir)
@@ -134,7 +134,7 @@ func TestSwapKept(t *testing.T) {
 // swapOffAll turns off the areas on a device's loop devices, which it returns.
 func swapOffAll(t *testing.T, dir string) []string {
 	t.Helper()
-	loops := status(t, dir).Loops
+	loops := statusOf(t, dir).Loops
 	if len(loops) == 0 {
 		t.Error("no loop device is noted")
 	}

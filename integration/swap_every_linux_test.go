@@ -25,10 +25,10 @@ func TestSwapEveryDevice(t *testing.T) {
 	dir, further := growDir(t)
 	holds := mount(t, "--size", "16M")
 	mustRun(t, commandTimeout, "up", "--size", "64M", dir)
-	before := []int{status(t, dir).WorkerPID, status(t, holds).WorkerPID}
+	before := []int{statusOf(t, dir).WorkerPID, statusOf(t, holds).WorkerPID}
 	r := mustRun(t, commandTimeout, "upgrade", "--all")
 	for i, at := range []string{dir, holds} {
-		if s := status(t, at); s.WorkerPID == before[i] || !strings.Contains(r.Stdout, at+": process ") {
+		if s := statusOf(t, at); s.WorkerPID == before[i] || !strings.Contains(r.Stdout, at+": process ") {
 			t.Errorf("upgrade --all left %s to process %d: %s", at, before[i], r.Stdout)
 		}
 	}
@@ -46,7 +46,7 @@ func TestSwapEveryDevice(t *testing.T) {
 	if left, err := swapOn(further); err != nil || len(left) > 0 {
 		t.Errorf("down --all left swap: %+v, %v", left, err)
 	}
-	if s := status(t, holds); s.WorkerPID == 0 {
+	if s := statusOf(t, holds); s.WorkerPID == 0 {
 		t.Errorf("down --all ended %s", holds)
 	}
 }

@@ -24,8 +24,8 @@ func TestSwapFullKeepsPages(t *testing.T) {
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "512M", "--mem-limit", "64M", dir)
 	m.do(t, "pageout") // the kernel may still be writing
-	within(t, answerTimeout, "writes fail", func() bool { return status(t, dir).IO.FailedWrites > 0 })
-	s := status(t, dir)
+	within(t, answerTimeout, "writes fail", func() bool { return statusOf(t, dir).IO.FailedWrites > 0 })
+	s := statusOf(t, dir)
 	if s.IO.FailedWrites == 0 || s.Memory.MemUsedMax > fullLimit || s.Memory.OrigDataSize == 0 {
 		t.Errorf("the device is not full: %+v, %+v", s.IO, s.Memory)
 	}
@@ -49,10 +49,10 @@ func TestSwapFullStalls(t *testing.T) {
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "512M", "--mem-limit", "64M", "--on-full", "stall", dir)
 	m.do(t, "pageout")
-	within(t, answerTimeout, "writes beyond those that may wait fail", func() bool { return status(t, dir).IO.FailedWrites > 0 })
+	within(t, answerTimeout, "writes beyond those that may wait fail", func() bool { return statusOf(t, dir).IO.FailedWrites > 0 })
 	m.do(t, "walk")
 	mustRun(t, commandTimeout, "set", dir, "mem-limit=1G")
-	within(t, answerTimeout, "writes have waited", func() bool { return status(t, dir).Stalls.Requests > 0 })
+	within(t, answerTimeout, "writes have waited", func() bool { return statusOf(t, dir).Stalls.Requests > 0 })
 	mustRun(t, downTimeout, "down", dir)
 	wantNothingLeft(t, dir)
 	m.do(t, "walk")

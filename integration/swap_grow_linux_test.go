@@ -51,8 +51,8 @@ func TestSwapGrow(t *testing.T) {
 	}
 	mustRun(t, commandTimeout, "status", further)
 	for _, d := range []string{dir, further} {
-		before := status(t, d).WorkerPID
-		if mustRun(t, commandTimeout, "upgrade", d); status(t, d).WorkerPID == before {
+		before := statusOf(t, d).WorkerPID
+		if mustRun(t, commandTimeout, "upgrade", d); statusOf(t, d).WorkerPID == before {
 			t.Errorf("worker %d of %s goes on after an upgrade", before, d)
 		}
 	}
@@ -72,7 +72,7 @@ func TestSwapGrow(t *testing.T) {
 func limitKeeper(t *testing.T, dir string, bytes uint64) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
-	if err := unix.Prlimit(status(t, dir).KeeperPID, unix.RLIMIT_AS, &limit, nil); err != nil {
+	if err := unix.Prlimit(statusOf(t, dir).KeeperPID, unix.RLIMIT_AS, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -27,7 +27,7 @@ func TestSwapF070HoldsWhatMemoryCannot(t *testing.T) {
 	up := mustRun(t, commandTimeout, "up", "-v", "--size", "1G", "--devices", "1", dir)
 	wantSteps(t, up.Stdout, "mount ok "+data(dir)+", 1G, adaptive", "loop ok /dev/loop", "mkswap ok UUID ",
 		"swap ok priority 100, discard pages", "1G of compressed swap is on: /dev/loop")
-	pid := status(t, dir).PID
+	pid := statusOf(t, dir).PID
 	press(t, m, dir)
 	wantShown(t, dir)
 
@@ -49,7 +49,7 @@ func TestSwapF070HoldsWhatMemoryCannot(t *testing.T) {
 // kernel would kill the process where the limit is reached.
 func wantGroupRefused(t *testing.T, dir, group string) {
 	t.Helper()
-	before, server := oneSwap(t, dir), status(t, dir).PID
+	before, server := oneSwap(t, dir), statusOf(t, dir).PID
 	r := run(t, downTimeout, "down", dir)
 	t.Logf("down: %s", r.Stderr)
 	wantRefusal(t, r, "memory limit of "+group+" (needs ", "limit 96M", "aise memory.", "--force")
@@ -63,7 +63,7 @@ func wantGroupRefused(t *testing.T, dir, group string) {
 	if after.Used = before.Used; after != before {
 		t.Errorf("swap was %+v and is %+v", before, after)
 	}
-	if now := status(t, dir).PID; now != server {
+	if now := statusOf(t, dir).PID; now != server {
 		t.Errorf("process %d serves instead of %d", now, server)
 	}
 }
@@ -76,7 +76,7 @@ func press(t *testing.T, m *memoryClient, dir string) {
 	if out := uint64(pressureSize - pressureLimit); fill.Swapped < out {
 		t.Errorf("%d bytes were swapped out, the limit asks for %d", fill.Swapped, out)
 	}
-	s := status(t, dir)
+	s := statusOf(t, dir)
 	if out := uint64(pressureSize - pressureLimit); s.Memory.OrigDataSize < out {
 		t.Errorf("the device stores %d bytes of %d swapped out", s.Memory.OrigDataSize, fill.Swapped)
 	}
@@ -87,7 +87,7 @@ func press(t *testing.T, m *memoryClient, dir string) {
 		float64(random.Took.Microseconds())/float64(random.Pages))
 	t.Logf("after the fill %d bytes stored in %d bytes of memory, ratio %.2f", s.Memory.OrigDataSize, s.Memory.MemUsedTotal,
 		float64(s.Memory.OrigDataSize)/float64(s.Memory.MemUsedTotal))
-	if s := status(t, dir); s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
+	if s := statusOf(t, dir); s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
 		t.Errorf("errors: %+v", s.IO)
 	}
 }

@@ -69,7 +69,7 @@ func TestSwapSlots(t *testing.T) {
 			m.do(t, "fill")
 			m.do(t, "walk")
 			s := slotsStatus(t, dir)
-			stored[policy] = status(t, dir).Memory.OrigDataSize
+			stored[policy] = statusOf(t, dir).Memory.OrigDataSize
 			t.Logf("%d MiB stored: %+v", stored[policy]>>20, s)
 			if s.Slots.Policy != policy || (s.Slots.PID != 0) != (policy == "free") {
 				t.Errorf("status says %+v", s.Slots)

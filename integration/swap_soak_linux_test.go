@@ -72,7 +72,7 @@ func soak(t *testing.T, window time.Duration) (whole bool) {
 	t.Cleanup(func() { liftLimit(t, w.group) })
 	mustRun(t, commandTimeout, "up", "--size", "1G", "--slots", "free", w.dir)
 	rounds, err := w.press(t, window)
-	s := status(t, w.dir)
+	s := statusOf(t, w.dir)
 	if s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 || s.Restarts != 0 {
 		t.Errorf("errors: %+v", s.IO)
 	}

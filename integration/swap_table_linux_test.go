@@ -150,7 +150,7 @@ func TestSwapWithoutNode(t *testing.T) {
 	require.Command(t, "unshare")
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "64M", dir)
-	loop := status(t, dir).Loops[0]
+	loop := statusOf(t, dir).Loops[0]
 	down := func(nodes string) result {
 		script := "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && " + nodes + ` && exec "$@"`
 		return runCommand(t, downTimeout, exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", binary(t), "down", dir))

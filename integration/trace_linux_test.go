@@ -150,7 +150,7 @@ func TestEvents(t *testing.T) {
 	if want := []string{"started", "worker_died", "recovered", "upgraded", "upgrade_failed"}; !slices.Equal(kinds, want) {
 		t.Errorf("the events are %v, want %v", kinds, want)
 	}
-	if totals := status(t, dir).EventsTotal; totals["worker_died"] != 1 || totals["upgraded"] != 1 || answer.Events.Totals["worker_died"] != 1 {
+	if totals := statusOf(t, dir).EventsTotal; totals["worker_died"] != 1 || totals["upgraded"] != 1 || answer.Events.Totals["worker_died"] != 1 {
 		t.Errorf("the status counts %v, events %v", totals, answer.Events.Totals)
 	}
 	lines := mustRun(t, commandTimeout, "events", dir).Stdout

@@ -23,7 +23,7 @@ const upgradeSaid = `process \d+ serves in place of \d+; requests waited for [0-
 // no wrong byte, and no worker has died.
 func upgradeUnder(t *testing.T, dir, target string, times int) {
 	t.Helper()
-	before := status(t, dir)
+	before := statusOf(t, dir)
 	v := startVerifier(t, verifyOrder{Path: target, Bytes: crashBytes, Threads: 4, Seed: 3})
 	for range times {
 		time.Sleep(time.Second / 4)
@@ -34,7 +34,7 @@ func upgradeUnder(t *testing.T, dir, target string, times int) {
 	}
 	sum := v.end(t)
 	t.Logf("upgrades %d, requests %d, longest gap %v", times, sum.Requests, sum.Longest)
-	after := status(t, dir)
+	after := statusOf(t, dir)
 	if after.KeeperPID != before.KeeperPID || after.WorkerPID == before.WorkerPID || after.Restarts != 0 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
@@ -70,7 +70,7 @@ func TestUpgradeRefused(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	before := status(t, dir)
+	before := statusOf(t, dir)
 	other, err := exec.LookPath("true")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestUpgradeRefused(t *testing.T) {
 	if r := run(t, commandTimeout, "upgrade", filepath.Dir(dir)); r.Code != 1 || !strings.Contains(r.Stderr, "no zramfs device at ") {
 		t.Errorf("upgrade of no device: exit code %d: %q", r.Code, r.Stderr)
 	}
-	if after := status(t, dir); after.WorkerPID != before.WorkerPID {
+	if after := statusOf(t, dir); after.WorkerPID != before.WorkerPID {
 		t.Errorf("worker %d became %d", before.WorkerPID, after.WorkerPID)
 	}
 }
@@ -168,7 +168,7 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 					break
 				}
 			}
-			c.last = status(t, dir).WorkerPID
+			c.last = statusOf(t, dir).WorkerPID
 			if err := unix.Kill(c.last, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 			if r := <-said; r.Code != 1 || !strings.Contains(r.Stderr, at.says) {
 				t.Errorf("upgrade says %q with exit code %d, want %q", r.Stderr, r.Code, at.says)
 			}
-			if s := status(t, dir); s.Restarts != 1 {
+			if s := statusOf(t, dir); s.Restarts != 1 {
 				t.Errorf("afterwards it says %+v", s)
 			}
 		})
@@ -211,7 +211,7 @@ func TestUpgradeDies(t *testing.T) {
 	}
 	time.Sleep(time.Second / 4)
 	v.end(t)
-	if s := status(t, dir); s.Restarts != 1 {
+	if s := statusOf(t, dir); s.Restarts != 1 {
 		t.Errorf("afterwards it says %+v", s)
 	}
 }
@@ -224,7 +224,7 @@ func TestUpgradeOfRings(t *testing.T) {
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
 	accessPage(t, dir, "write")
-	before := status(t, dir)
+	before := statusOf(t, dir)
 	memory := requestsOf(t, before.KeeperPID)
 	earlier := filepath.Join(tempDir(t), "as-earlier")
 	setRings := fmt.Sprintf("printf '\\020' | dd of=%s bs=1 seek=%d conv=notrunc 2>/dev/null\n", memory.Name(), 11*8+1) // the word of their size
@@ -241,7 +241,7 @@ func TestUpgradeOfRings(t *testing.T) {
 		t.Errorf("upgrade: exit code %d: %q", r.Code, r.Stderr)
 	}
 	accessPage(t, dir, "read")
-	if after := status(t, dir); after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
+	if after := statusOf(t, dir); after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 	write("")

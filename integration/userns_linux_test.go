@@ -121,7 +121,7 @@ func TestUserNSFio(t *testing.T) {
 	dir := mount(t, "--size", "96M")
 	verify(t, data(dir), "96M", "--rw=randrw", "--bsrange=512-96k", "--bs_unaligned=1", "--direct=0")
 	verify(t, data(dir), "96M", "--rw=randwrite", "--bsrange=4k-128k", "--direct=1", "--ioengine=libaio", "--iodepth=16")
-	if s := status(t, dir); s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 || s.IO.Writes == 0 {
+	if s := statusOf(t, dir); s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 || s.IO.Writes == 0 {
 		t.Errorf("counters %+v", s.IO)
 	}
 }
@@ -135,7 +135,7 @@ func TestUserNSCommands(t *testing.T) {
 	if r := mustRun(t, commandTimeout, "list", "--raw", "-n", "-b", "-o", "NAME,ALGORITHM,DISKSIZE", dir); r.Stdout != data(dir)+" lz4 16777216\n" {
 		t.Errorf("list: %q", r.Stdout)
 	}
-	if s := status(t, dir); s.Dir != dir || s.Algorithm != "lz4" || s.Disksize != 16<<20 || s.Name != "zram0" {
+	if s := statusOf(t, dir); s.Dir != dir || s.Algorithm != "lz4" || s.Disksize != 16<<20 || s.Name != "zram0" {
 		t.Errorf("status %+v", s)
 	}
 	if r := run(t, commandTimeout, "status", dir); r.Code != 0 || !strings.HasPrefix(r.Stdout, dir+": healthy") {
@@ -173,7 +173,7 @@ func TestUserNSTools(t *testing.T) {
 	compare()
 	system(t, toolTimeout, "fallocate", "--punch-hole", "--offset", "0", "--length", "8M", data(dir))
 	system(t, toolTimeout, "cmp", "-n", itoa(8<<20), data(dir), "/dev/zero")
-	if m := status(t, dir).Memory; m.OrigDataSize != 0 {
+	if m := statusOf(t, dir).Memory; m.OrigDataSize != 0 {
 		t.Errorf("after punching all of it %+v", m)
 	}
 }

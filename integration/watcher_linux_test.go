@@ -174,7 +174,7 @@ func TestWatcherNoticesWhoIsStuck(t *testing.T) {
 	require.Loop(t)
 	dir := mount(t, "--size", "16M")
 	loop := attachments["loopsetup"](t, dir)
-	pid := status(t, dir).WorkerPID
+	pid := statusOf(t, dir).WorkerPID
 	stop := watch(t)
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
@@ -21,7 +21,7 @@ var processFiles = []string{"status", "smaps_rollup", "limits", "cgroup"}
 
 // processes adds what the kernel tells of the keepers and workers.
 func (c *collector) processes() {
-	for _, p := range c.Machine.ProcessesNamed(daemon.ProcessName) {
+	for _, p := range c.Machine.ProcessesNamed(status.ServerName) {
 		args, role := c.Machine.Arguments(p.PID), "keeper"
 		switch {
 		case !slices.Contains(args, "mount"):

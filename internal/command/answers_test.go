@@ -16,7 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/daemon"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/zramctl"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -75,7 +75,7 @@ func TestAnnouncementFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := &daemon.Report{Dir: "/run/zram", Disksize: 1 << 30, Protections: []protect.Protection{{Name: "oom", State: protect.StateOK}}}
+	report := &status.Report{Dir: "/run/zram", Disksize: 1 << 30, Protections: []status.Protection{{Name: "oom", State: status.OK}}}
 	writes := 0
 	for err = syscall.ENOSPC; err == syscall.ENOSPC; writes++ {
 		out := &failingOnce{left: writes}
@@ -95,7 +95,7 @@ func TestAnnouncementFails(t *testing.T) {
 }
 
 func TestBackingWords(t *testing.T) {
-	b := daemon.BackingStatus{Path: "/dev/x", Capacity: 100, Pages: 7, Writes: 9, Reads: 2, Limit: 5}
+	b := status.Backing{Path: "/dev/x", Capacity: 100, Pages: 7, Writes: 9, Reads: 2, Limit: 5}
 	const plain = "/dev/x: 7 of 100 pages, 9 written and 2 read so far"
 	if got := backingWords(b); got != plain {
 		t.Errorf("%q, want %q", got, plain)
@@ -104,7 +104,7 @@ func TestBackingWords(t *testing.T) {
 	if got, want := backingWords(b), plain+", 5 may yet be written, 3 writes failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := backingWords(daemon.BackingStatus{}); got != "" {
+	if got := backingWords(status.Backing{}); got != "" {
 		t.Errorf("without a backing device: %q", got)
 	}
 }

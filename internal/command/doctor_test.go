@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/doctor"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // TestDoctorHere runs the checks on this machine: none may be at a loss, and the exit code must
@@ -20,10 +20,10 @@ func TestDoctorHere(t *testing.T) {
 	checked, _, _ := strings.Cut(got.stdout, "Result: ")
 	for line := range strings.Lines(checked) {
 		state, rest, _ := strings.Cut(line, " ")
-		switch protect.State(state) {
-		case protect.StateFail:
+		switch status.State(state) {
+		case status.Fail:
 			want = exitFailure
-		case protect.StateOK, protect.StateWarn:
+		case status.OK, status.Warn:
 		default:
 			t.Errorf("not a line of doctor: %q", line)
 		}

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -61,7 +61,7 @@ func describe(err error) (code int, message string) {
 		return exitOK, ""
 	}
 	var exit *exitError
-	var start *daemon.StartError
+	var start *status.StartError
 	switch {
 	case errors.As(err, &exit):
 	case errors.As(err, &start): // the serving process has chosen the code

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // TestExitCodes runs commands that need no device and wants the documented code and an error of one
@@ -115,7 +115,7 @@ func TestDescribe(t *testing.T) {
 		{exitWith(3), 3, ""},
 		{exitWith(0), 0, ""},
 		{errors.Join(cause, errors.New("second")), 1, "cause; second"},
-		{fmt.Errorf("mount: %w", &daemon.StartError{Code: 7, Message: "no\nroom"}), 7, "mount: no; room"},
+		{fmt.Errorf("mount: %w", &status.StartError{Code: 7, Message: "no\nroom"}), 7, "mount: no; room"},
 	}
 	for _, test := range tests {
 		if code, text := describe(test.err); code != test.code || text != test.text {

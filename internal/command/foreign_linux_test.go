@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // foreign is a name that would clear a terminal, set its title, write another line and turn text
@@ -76,7 +76,7 @@ func TestForeignTextIsNotObeyed(t *testing.T) {
 	var out strings.Builder
 	r := newReport(wellDevice(), time.Now())
 	r.Status.Algorithm, r.Status.Backing.Path, r.title = foreign, foreign, foreign
-	r.Status.Protections = append(r.Status.Protections, protect.Protection{Name: foreign, Detail: foreign})
+	r.Status.Protections = append(r.Status.Protections, status.Protection{Name: foreign, Detail: foreign})
 	if err := r.print(&out); err != nil || len(obeyed(out.String())) > 0 || strings.Contains(out.String(), "\nzram: h") {
 		t.Errorf("status says %q, %v", out.String(), err)
 	}

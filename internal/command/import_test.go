@@ -8,20 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestMayImport(t *testing.T) {
-	open := &daemon.Status{Opens: 1}
+	open := &status.Status{Opens: 1}
 	for name, c := range map[string]struct {
 		d     swapdev.Device
 		force bool
 		want  string
 	}{
-		"free":            {swapdev.Device{Status: &daemon.Status{}}, false, ""},
+		"free":            {swapdev.Device{Status: &status.Status{}}, false, ""},
 		"open":            {swapdev.Device{Status: open}, false, "--force"},
 		"open, forced":    {swapdev.Device{Status: open}, true, ""},
 		"on loop":         {swapdev.Device{Status: open, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, true, "/dev/loop7"},
@@ -37,7 +37,7 @@ func TestMayImport(t *testing.T) {
 // A data file that is open may be closed by the next look, which finds no device here; one on a
 // loop device is refused at once.
 func TestImportWaitsForTheLastClose(t *testing.T) {
-	d := swapdev.Device{Dir: t.TempDir(), Status: &daemon.Status{Opens: 1}}
+	d := swapdev.Device{Dir: t.TempDir(), Status: &status.Status{Opens: 1}}
 	refuse := func(d swapdev.Device) error { return mayImport(d, false) }
 	if _, err := unopened(d, refuse); err == nil || strings.Contains(err.Error(), "--force") {
 		t.Errorf("after one look: %v", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/settings"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/store"
@@ -126,7 +127,7 @@ func mountAction(c *cli.Context) error {
 }
 
 // announceMount tells the user and the service manager of a device, unless a signal has come.
-func announceMount(ctx context.Context, c *cli.Context, said *swapdev.Narration, cfg daemon.Config, report *daemon.Report) error {
+func announceMount(ctx context.Context, c *cli.Context, said *swapdev.Narration, cfg daemon.Config, report *status.Report) error {
 	status, _ := swapdev.ReadStatus(report.Dir) // without it the summary has no memory line
 	if ctx.Err() != nil {
 		return imageio.ErrInterrupted
@@ -138,7 +139,7 @@ func announceMount(ctx context.Context, c *cli.Context, said *swapdev.Narration,
 }
 
 // undoMount ends a device after err, and returns that.
-func undoMount(report *daemon.Report, err error) error {
+func undoMount(report *status.Report, err error) error {
 	undone := swapdev.StopDevice(report)
 	if undone == nil && errors.Is(err, imageio.ErrInterrupted) {
 		return fmt.Errorf("%w; everything was undone", err)
@@ -147,13 +148,13 @@ func undoMount(report *daemon.Report, err error) error {
 }
 
 // deviceStatus is one line about a device without swap, for a service manager.
-func deviceStatus(report *daemon.Report) string {
+func deviceStatus(report *status.Report) string {
 	return fmt.Sprintf("%s at %s", term.Size(report.Disksize), swapdev.Device{Dir: report.Dir}.Data())
 }
 
 // announceDevice prints the path of the device on standard output, and the rest on standard error.
 // For a nil status it leaves out the memory line.
-func announceDevice(c *cli.Context, said *swapdev.Narration, cfg daemon.Config, report *daemon.Report, status *daemon.Status) error {
+func announceDevice(c *cli.Context, said *swapdev.Narration, cfg daemon.Config, report *status.Report, status *status.Status) error {
 	if err := swapdev.PrintProtections(said, report.Protections); err != nil {
 		return err
 	}
@@ -333,7 +334,7 @@ func servingConfig(c *cli.Context, namespace *protect.Namespace) (cfg daemon.Con
 		cfg, err = deviceConfig(c)
 		return err
 	})
-	cfg.Namespace, cfg.Early = namespace, []protect.Protection{flusher}
+	cfg.Namespace, cfg.Early = namespace, []status.Protection{flusher}
 	return cfg, err
 }
 
@@ -378,7 +379,7 @@ func serveForeground(c *cli.Context) error {
 		return err
 	}
 	// This process serves the mount, so reading a file there would block: no status.
-	cfg.OnReady = func(report *daemon.Report) error {
+	cfg.OnReady = func(report *status.Report) error {
 		return errors.Join(announceDevice(c, said, cfg, report, nil), notify.Ready(report.PID, deviceStatus(report)))
 	}
 	return swapdev.ServeHere(c.Context, cfg)

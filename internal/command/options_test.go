@@ -11,10 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/prefetch"
 	"github.com/zramfs/zramfs/internal/reclaim"
 	"github.com/zramfs/zramfs/internal/sample"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -38,7 +38,7 @@ func TestFlagsReachTheirValues(t *testing.T) {
 		s, err := readSwapConfig(c, 1<<30)
 		return []any{s.Priority, s.Devices, s.Force, s.Keep, s.Slots, s.Discard}, err
 	}
-	serving := []string{daemon.ProcessName, ballast.ProcessName}
+	serving := []string{status.ServerName, ballast.ProcessName}
 	for _, c := range []struct {
 		line string
 		read reader

@@ -17,10 +17,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/config"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/reclaim"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/zramctl"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -29,7 +29,7 @@ import (
 // The fullest device counts, and one that does not answer is full.
 func TestFullest(t *testing.T) {
 	holds := func(used, limit uint64) swapdev.Device {
-		return swapdev.Device{Status: &daemon.Status{MemLimit: limit, Memory: daemon.MemoryStatus{MemUsedTotal: used}}}
+		return swapdev.Device{Status: &status.Status{MemLimit: limit, Memory: status.Memory{MemUsedTotal: used}}}
 	}
 	for _, c := range []struct {
 		all  []swapdev.Device
@@ -108,7 +108,7 @@ func TestReclaimEnds(t *testing.T) {
 // Progress is what was tried since the work began, and not shown yet.
 func TestShowTried(t *testing.T) {
 	at := func(done, given uint64) swapdev.Device {
-		s := &daemon.Status{}
+		s := &status.Status{}
 		s.Ages.Recompressed, s.Ages.Incompressible = done, given
 		return swapdev.Device{Status: s}
 	}

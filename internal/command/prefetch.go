@@ -8,11 +8,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/prefetch"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -89,7 +89,7 @@ func prefetchOptions(c *cli.Context) (o prefetch.Options, err error) {
 		return o, usageError("prefetch: name the processes: --pid or --cgroup")
 	}
 	o.DryRun = c.Bool(flagDryRun)
-	o.Serving = []string{daemon.ProcessName, ballast.ProcessName}
+	o.Serving = []string{status.ServerName, ballast.ProcessName}
 	if c.IsSet(flagLimit) {
 		ram, err := host.Local.MemTotal()
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -139,7 +139,7 @@ func TestGrowFits(t *testing.T) {
 // up and grow end with a summary of what they have made, in each form.
 func TestSwapSummaries(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	u := &swapdev.Up{Report: &daemon.Report{Dir: dir, Disksize: 1 << 30}, Swap: swapdev.SwapConfig{Priority: 9},
+	u := &swapdev.Up{Report: &status.Report{Dir: dir, Disksize: 1 << 30}, Swap: swapdev.SwapConfig{Priority: 9},
 		Device: swapdev.Device{Loops: []loopsetup.Info{{Path: "/dev/loop4"}}}}
 	u.Config.Algorithm, _ = codec.Parse("lz4")
 	for _, c := range []struct{ command, how, want string }{

@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/imageio"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 )
@@ -105,7 +105,7 @@ func changesOf(dir string) (uint64, error) {
 	return changes(now), nil
 }
 
-func changes(s *daemon.Status) uint64 { return s.IO.Writes + s.IO.Discards }
+func changes(s *status.Status) uint64 { return s.IO.Writes + s.IO.Discards }
 
 // maySave returns the reason why d is not saved.
 func maySave(d swapdev.Device, live bool) error {

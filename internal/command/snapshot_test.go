@@ -7,25 +7,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/snapshot"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // A device is saved or restored to only if nothing uses it, and swap is never saved.
 func TestMaySnapshot(t *testing.T) {
-	open, loop := &daemon.Status{Opens: 1}, []loopsetup.Info{{Path: "/dev/loop7"}}
+	open, loop := &status.Status{Opens: 1}, []loopsetup.Info{{Path: "/dev/loop7"}}
 	for name, c := range map[string]struct {
 		d                   swapdev.Device
 		save, live, restore string
 	}{
-		"free":            {swapdev.Device{Status: &daemon.Status{}}, "", "", ""},
+		"free":            {swapdev.Device{Status: &status.Status{}}, "", "", ""},
 		"open":            {swapdev.Device{Status: open}, "--live saves it", "", "it is in use"},
 		"on loop":         {swapdev.Device{Status: open, Loops: loop}, "/dev/loop7 is on it", "", "/dev/loop7 is on it"},
-		"loop, not open":  {swapdev.Device{Status: &daemon.Status{}, Loops: loop}, "", "", "/dev/loop7 is on it"},
+		"loop, not open":  {swapdev.Device{Status: &status.Status{}, Loops: loop}, "", "", "/dev/loop7 is on it"},
 		"swap":            {swapdev.Device{Status: open, Loops: loop, Swaps: []loopsetup.Swap{{Path: "/dev/loop7"}}}, "used as swap", "used as swap", "/dev/loop7 is swapped to"},
 		"does not answer": {swapdev.Device{Err: helper.ErrNoAnswer}, "does not answer", "does not answer", "does not answer"},
 	} {

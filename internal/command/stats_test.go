@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -56,7 +56,7 @@ func TestStatsGrowth(t *testing.T) {
 			after := time.Duration(i) * interval
 			used := uint64(after/leastInterval) << 12
 			p = h.Add([]monitor.Sample{{At: begin.Add(after), Device: swapdev.Device{
-				Dir: "/run/zram", Swaps: []loopsetup.Swap{{Path: "/dev/loop0", Size: 1 << 40, Used: used}}, Status: &daemon.Status{UptimeSeconds: 1 + after.Seconds()},
+				Dir: "/run/zram", Swaps: []loopsetup.Swap{{Path: "/dev/loop0", Size: 1 << 40, Used: used}}, Status: &status.Status{UptimeSeconds: 1 + after.Seconds()},
 			}}})[0]
 		}
 		if want := 4096 / leastInterval.Seconds(); math.Abs(p.Growth-want) > 1 {
@@ -71,7 +71,7 @@ func wellPoint() monitor.Point {
 	return monitor.Point{
 		Time: testNow, Seconds: 1, Dir: "/run/zram", Answer: "ok", Health: "healthy", Uptime: 10, SwapSize: 4 << 30, SwapUsed: 2900 << 20,
 		Stored: 2950 << 20, Memory: 612 << 20, Processes: 25 << 20, Saved: 2263 << 20, Ratio: 4.82,
-		In: daemon.Flow{Pages: 1240, P50: 41_000, P99: 210_400}, Out: daemon.Flow{Pages: 310, P50: 19_000, P99: 140_000},
+		In: status.Flow{Pages: 1240, P50: 41_000, P99: 210_400}, Out: status.Flow{Pages: 310, P50: 19_000, P99: 140_000},
 		ReadTime: swapdev.Split{Loop: 52_000, Device: 43_000},
 		Discards: 12, CPU: &cpu, PressureSome: &some, FailedReads: 1, FailedWrites: 2, ChecksumErrors: 3, Restarts: 4,
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -51,7 +51,7 @@ type report struct {
 	// counted requests of other files too.
 	ReadTime  swapdev.Split  `json:"read_time"`
 	WriteTime swapdev.Split  `json:"write_time"`
-	Status    *daemon.Status `json:"status"`
+	Status    *status.Status `json:"status"`
 
 	title  string    // its name in messages
 	now    time.Time // of the answer

@@ -17,12 +17,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
-	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -38,37 +36,37 @@ func wellDevice() swapdev.Device {
 		Swaps:   []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
 		SwapUse: swapdev.SwapUse{Slots: swapdev.SlotsProcess{PID: 44, Policy: ballast.Auto, Ballast: 100 * mib, Memory: 3 * mib}, Cached: 50 * mib, All: 2400 * mib},
 		Block:   host.BlockTimes{Reads: 899_000, ReadTime: 28 * time.Second, Writes: 900_000, WriteTime: time.Minute}, // writes of another file too
-		Status: &daemon.Status{
+		Status: &status.Status{
 			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
 			ProcessMemoryBytes: 20 * mib, Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
-			Memory: daemon.MemoryStatus{
+			Memory: status.Memory{
 				OrigDataSize: 2900 * mib, ComprDataSize: 962 * mib, MemUsedTotal: 1000 * mib, MemUsedMax: 1100 * mib,
 				SamePages: 66816, HugePages: 14848, HugePagesSince: 20000, PagesStored: 742400,
 			},
-			Codecs: []daemon.CodecStatus{
+			Codecs: []status.Codec{
 				{Name: "raw", Pages: 14848}, {Name: "lz4", Pages: 230144}, {Name: "zstd", Pages: 430592},
 				{Name: "none", Pages: 0}, {Name: "same", Pages: 66816},
 			},
-			Instructions: daemon.InstructionStatus{
+			Instructions: status.Instructions{
 				Detected: []string{"avx512", "avx2", "generic"}, Usable: []string{"avx2", "generic"},
-				Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "avx2"}},
+				Codecs: []status.Implementation{{Name: "lz4", Set: "avx2"}},
 			},
-			Cold:    idlework.ColdStatus{Share: 5, State: idlework.StateWaiting, AgeSeconds: 190, ReadRate: 0.0012, Pages: 41250, SavedBytes: 17 << 20, SpentSeconds: 0.8},
-			Scrub:   idlework.ScrubStatus{EverySeconds: 86400, State: idlework.StateScrubbing, Ended: new(ago(3 * time.Hour)), Pages: 675584, DamagedPages: []uint64{}},
-			Spill:   idlework.SpillStatus{State: idlework.StateOff, Reason: "no backing device"},
-			Latency: pmqos.Status{Policy: pmqos.Auto, State: pmqos.StateHeld, Holds: 7, HeldSeconds: 72.5, WakeUpUs: 46.2, WakeUpHeldUs: 5.9, LoneRequests: 90000},
-			IO:      daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
-			Operations: []daemon.OperationStatus{
+			Cold:    status.Cold{Share: 5, State: status.Waiting, AgeSeconds: 190, ReadRate: 0.0012, Pages: 41250, SavedBytes: 17 << 20, SpentSeconds: 0.8},
+			Scrub:   status.Scrub{EverySeconds: 86400, State: status.Scrubbing, Ended: new(ago(3 * time.Hour)), Pages: 675584, DamagedPages: []uint64{}},
+			Spill:   status.Spill{State: status.Off, Reason: "no backing device"},
+			Latency: status.Latency{Policy: string(pmqos.Auto), State: status.Held, Holds: 7, HeldSeconds: 72.5, WakeUpUs: 46.2, WakeUpHeldUs: 5.9, LoneRequests: 90000},
+			IO:      status.IO{Reads: 1000, Writes: 2000, Discards: 30},
+			Operations: []status.Operation{
 				{Op: "read", Requests: 901_000, Pages: 950_000, P50: 4_130, P90: 9_000, P99: 21_700, P999: 210_000, Max: 3_100_000, SecondsTotal: 4.5},
 				{Op: "write", Requests: 310_000, Pages: 2_000_000, P50: 141_300, P99: 2_040_000, Max: 3_000_000, SecondsTotal: 50},
 				{Op: "discard", Requests: 7, P50: 900, P99: 1000}, {Op: "flush"},
 			},
 			CPUSeconds: 71.25,
-			LastMinute: daemon.MinuteStatus{Seconds: 61.5, In: daemon.Flow{Pages: 1240.4, Requests: 900, P50: 4_050, P99: 18_300}, Out: daemon.Flow{Pages: 0.02}},
-			Fuse:       daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
-			Protections: []protect.Protection{
-				{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
-				{Name: protect.NameMemory, State: protect.StateOK, Detail: "all memory is locked", Essential: true},
+			LastMinute: status.Minute{Seconds: 61.5, In: status.Flow{Pages: 1240.4, Requests: 900, P50: 4_050, P99: 18_300}, Out: status.Flow{Pages: 0.02}},
+			Fuse:       status.Fuse{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
+			Protections: []status.Protection{
+				{Name: status.NameIOFlusher, State: status.Warn, Detail: "needs the capability CAP_SYS_RESOURCE"},
+				{Name: status.NameMemory, State: status.OK, Detail: "all memory is locked", Essential: true},
 			},
 		},
 	}
@@ -89,15 +87,15 @@ func sickDevice() swapdev.Device {
 	s.MemLimit = s.Memory.MemUsedTotal + 10<<20
 	s.Fuse.AsyncDIO = false
 	s.Scrub.Damaged, s.Scrub.DamagedPages = 2, []uint64{17, 4711}
-	s.Cold = idlework.ColdStatus{State: idlework.StateOff, Reason: "switched off", AgeSeconds: 21600}
-	s.Latency = pmqos.Status{Policy: pmqos.Auto, State: pmqos.StateOff, Reason: "no PM QoS request: open /dev/cpu_dma_latency: permission denied"}
+	s.Cold = status.Cold{State: status.Off, Reason: "switched off", AgeSeconds: 21600}
+	s.Latency = status.Latency{Policy: string(pmqos.Auto), State: status.Off, Reason: "no PM QoS request: open /dev/cpu_dma_latency: permission denied"}
 	last := ago(3 * time.Second)
 	s.Restarts, s.RestartsRecent, s.LastRestart, s.LastExit, s.SurvivesCrash = 1056, 5, &last, "killed by signal 9", false
 	s.IO.ChecksumErrors, s.IO.FailedReads, s.IO.FailedWrites = 1, 2, 3
-	s.IO.ChecksumErrorTimes = daemon.ErrorTimes{First: ago(time.Minute), Last: ago(time.Minute)}
-	s.IO.FailedReadTimes = daemon.ErrorTimes{First: ago(26 * time.Hour), Last: ago(25 * time.Hour)}
-	s.IO.FailedWriteTimes = daemon.ErrorTimes{First: ago(2 * time.Hour), Last: ago(time.Second)}
-	s.Protections[1].State, s.Protections[1].Detail = protect.StateFail, "mlockall: operation not permitted"
+	s.IO.ChecksumErrorTimes = status.ErrorTimes{First: ago(time.Minute), Last: ago(time.Minute)}
+	s.IO.FailedReadTimes = status.ErrorTimes{First: ago(26 * time.Hour), Last: ago(25 * time.Hour)}
+	s.IO.FailedWriteTimes = status.ErrorTimes{First: ago(2 * time.Hour), Last: ago(time.Second)}
+	s.Protections[1].State, s.Protections[1].Detail = status.Fail, "mlockall: operation not permitted"
 	d.Swaps[0].Used = 3000 << 20
 	return d
 }
@@ -105,11 +103,11 @@ func sickDevice() swapdev.Device {
 func TestStatusWords(t *testing.T) {
 	idle := wellDevice()
 	idle.Loops, idle.Swaps = nil, nil
-	idle.Status.Memory, idle.Status.Codecs = daemon.MemoryStatus{}, nil
+	idle.Status.Memory, idle.Status.Codecs = status.Memory{}, nil
 	idle.Status.UptimeSeconds = 3
-	idle.Status.Scrub = idlework.ScrubStatus{State: idlework.StateOff, DamagedPages: []uint64{}}
-	idle.Status.Cold = idlework.ColdStatus{Share: 5, State: idlework.StateWaiting, Reason: "programs wait for processors", AgeSeconds: 21600}
-	idle.Status.Latency = pmqos.Status{Policy: pmqos.Auto, State: pmqos.StateReady, Reason: "processors wake up as fast without it", WakeUpUs: 4, WakeUpHeldUs: 3.5}
+	idle.Status.Scrub = status.Scrub{State: status.Off, DamagedPages: []uint64{}}
+	idle.Status.Cold = status.Cold{Share: 5, State: status.Waiting, Reason: "programs wait for processors", AgeSeconds: 21600}
+	idle.Status.Latency = status.Latency{Policy: string(pmqos.Auto), State: status.Ready, Reason: "processors wake up as fast without it", WakeUpUs: 4, WakeUpHeldUs: 3.5}
 	hung := swapdev.Device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", helper.ErrNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
 	unreadable := swapdev.Device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}
 	tests := []struct {
@@ -193,7 +191,7 @@ func TestHealth(t *testing.T) {
 			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes.Last = 3, ago(61*time.Minute)
 		}, ""},
 		{"failed write not long ago", func(d *swapdev.Device) {
-			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes = 3, daemon.ErrorTimes{First: ago(59 * time.Minute), Last: ago(59 * time.Minute)}
+			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes = 3, status.ErrorTimes{First: ago(59 * time.Minute), Last: ago(59 * time.Minute)}
 		}, "3 writes failed (Nov 22 11:05:30)"},
 		{"restarts long ago", func(d *swapdev.Device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 3 }, ""},
 		{"restart storm", func(d *swapdev.Device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 4 }, "restarted 1056 times, 4 times within 10 minutes"},
@@ -212,9 +210,9 @@ func TestHealth(t *testing.T) {
 		{"elsewhere", func(d *swapdev.Device) { d.Away, d.Keeper = true, 7 },
 			"up in another mount namespace (keeper 7, /dev/loop3, 2.2G in swap); fix: zramfs down /run/zram ends it"},
 		{"elsewhere, unreadable", func(d *swapdev.Device) { d.Away, d.Status, d.Err = true, nil, swapdev.ErrOutOfSight }, "in another mount namespace (/dev/loop3"},
-		{"missing extra", func(d *swapdev.Device) { d.Status.Protections[0].State = protect.StateFail }, ""},
-		{"missing essential", func(d *swapdev.Device) { d.Status.Protections[1].State = protect.StateFail }, "not safe as swap: memory-lock"},
-		{"missing essential, no swap", func(d *swapdev.Device) { d.Status.Protections[1].State, d.Swaps = protect.StateFail, nil }, ""},
+		{"missing extra", func(d *swapdev.Device) { d.Status.Protections[0].State = status.Fail }, ""},
+		{"missing essential", func(d *swapdev.Device) { d.Status.Protections[1].State = status.Fail }, "not safe as swap: memory-lock"},
+		{"missing essential, no swap", func(d *swapdev.Device) { d.Status.Protections[1].State, d.Swaps = status.Fail, nil }, ""},
 		{"limit far", func(d *swapdev.Device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
 		{"limit near", func(d *swapdev.Device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
 		{"limit reached", func(d *swapdev.Device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},
@@ -252,7 +250,7 @@ func TestHealth(t *testing.T) {
 // A device of an older program reports no instruction sets.
 func TestStatusWithoutInstructions(t *testing.T) {
 	d := wellDevice()
-	d.Status.Instructions = daemon.InstructionStatus{}
+	d.Status.Instructions = status.Instructions{}
 	if text := printedStatus(t, []swapdev.Device{d}, false); strings.Contains(text, "  code ") {
 		t.Errorf("%s", text)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/estimate"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 )
@@ -37,7 +38,7 @@ type memorySummary struct {
 }
 
 // newSummary describes the device that cfg asked for, which d is if it was asked.
-func newSummary(cfg daemon.Config, report *daemon.Report, d swapdev.Device, said *swapdev.Narration) summary {
+func newSummary(cfg daemon.Config, report *status.Report, d swapdev.Device, said *swapdev.Narration) summary {
 	s := summary{Dir: report.Dir, Data: swapdev.Device{Dir: report.Dir}.Data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
 		Loops: []string{}, Warnings: append(byCure(said.Warnings), sizeWarnings(cfg)...)}
 	if d.Status == nil {

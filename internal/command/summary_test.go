@@ -10,7 +10,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/estimate"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
@@ -22,9 +22,9 @@ func smallSummary(t *testing.T, limit uint64, said *swapdev.Narration) summary {
 		t.Fatal(err)
 	}
 	s := newSummary(daemon.Config{Dir: "/run/zram", Disksize: 1 << 30, MemLimit: limit, Algorithm: algorithm},
-		&daemon.Report{Dir: "/run/zram", Disksize: 1 << 30},
+		&status.Report{Dir: "/run/zram", Disksize: 1 << 30},
 		swapdev.Device{SwapUse: swapdev.SwapUse{Slots: swapdev.SlotsProcess{PID: 44, Memory: 3 << 20}},
-			Status: &daemon.Status{Memory: daemon.MemoryStatus{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}, ProcessMemoryBytes: 25 << 20}}, said)
+			Status: &status.Status{Memory: status.Memory{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}, ProcessMemoryBytes: 25 << 20}}, said)
 	priority := 100
 	s.Loops, s.Priority = []string{"/dev/loop0"}, &priority
 	return s
@@ -33,10 +33,10 @@ func smallSummary(t *testing.T, limit uint64, said *swapdev.Narration) summary {
 // up prints four lines: the device, its cost, the warnings, the next commands.
 func TestSummary(t *testing.T) {
 	said := &swapdev.Narration{}
-	if err := swapdev.PrintProtections(said, []protect.Protection{
-		{Name: protect.NameOOM, State: protect.StateWarn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
-		{Name: protect.NameCore, State: protect.StateOK, Detail: "core dumps are off"},
-		{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
+	if err := swapdev.PrintProtections(said, []status.Protection{
+		{Name: status.NameOOM, State: status.Warn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
+		{Name: status.NameCore, State: status.OK, Detail: "core dumps are off"},
+		{Name: status.NameIOFlusher, State: status.Warn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSummary(t *testing.T) {
 	if got := s.memoryText(); !strings.Contains(got, "at most 284M when full: --mem-limit 256M") {
 		t.Errorf("with a limit: %q", got)
 	}
-	if s = newSummary(daemon.Config{}, &daemon.Report{Dir: "/run/zram"}, swapdev.Device{}, &swapdev.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
+	if s = newSummary(daemon.Config{}, &status.Report{Dir: "/run/zram"}, swapdev.Device{}, &swapdev.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
 		t.Errorf("without a status: %q", s.memoryText())
 	}
 	if want := []string{"no cure", "a: b"}; !slices.Equal(s.Warnings, want) {

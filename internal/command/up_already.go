@@ -14,6 +14,7 @@ import (
 	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/idlework"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -53,7 +54,7 @@ func sayUp(c *cli.Context, said *swapdev.Narration, d swapdev.Device, w wish) er
 		return nil
 	case flagJSON:
 		s := newSummary(daemon.Config{Dir: d.Dir, Disksize: d.Status.Disksize, MemLimit: d.Status.MemLimit, Algorithm: w.cfg.Algorithm},
-			&daemon.Report{Dir: d.Dir, Disksize: d.Status.Disksize}, d, said)
+			&status.Report{Dir: d.Dir, Disksize: d.Status.Disksize}, d, said)
 		s.Algorithm, s.Loops, s.Priority = d.Status.Algorithm, swapdev.LoopPaths(d.Loops), &swap.Priority
 		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}
@@ -128,7 +129,7 @@ func (w wish) differs(d swapdev.Device) (x difference) {
 		backing = real
 	}
 	note(flagSpill, backingText(s.Backing.Path), backingText(backing))
-	if s.Spill.State != idlework.StateOff && s.Spill.State != "" {
+	if s.Spill.State != status.Off && s.Spill.State != "" {
 		has, wants := term.SizesApart(s.Spill.DailyBytes, w.cfg.SpillDaily)
 		note(flagSpillDaily, has+" spilled in 24 hours", wants+" spilled in 24 hours")
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/daemon"
-	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/tune"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -24,7 +24,7 @@ import (
 func TestUpWithOtherValues(t *testing.T) {
 	d := swapdev.Device{
 		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3", Autoclear: true}},
-		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive", Latency: pmqos.Status{Policy: pmqos.Auto}},
+		Status: &status.Status{Disksize: 1 << 30, Algorithm: "adaptive", Latency: status.Latency{Policy: string(pmqos.Auto)}},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
 	}
 	d.Record = &swapdev.Record{Tune: tune.Keep, Discard: string(loopsetup.DiscardPages)}
@@ -62,7 +62,7 @@ func TestUpWithOtherValues(t *testing.T) {
 		if has := w.differs(d).has; len(has) != 0 {
 			t.Errorf("%s: %q", flag, has)
 		}
-		d.Status.Cold.State, d.Status.Scrub.State = idlework.StateWaiting, idlework.StateWaiting
+		d.Status.Cold.State, d.Status.Scrub.State = status.Waiting, status.Waiting
 		d.Status.Cold.Share, d.Status.Scrub.EverySeconds = 5, 3600
 		w.cfg.Cold, w.cfg.Scrub = 10, 0
 		x := w.differs(d)
@@ -78,7 +78,7 @@ func TestUpWithOtherValues(t *testing.T) {
 	}
 	w.cfg.SpillDaily = 1 << 30
 	w.set = func(flag string) bool { return flag == flagSpillDaily }
-	for state, want := range map[string]int{"": 0, idlework.StateOff: 0, "waiting": 1} { // "": of a worker of before
+	for state, want := range map[string]int{"": 0, status.Off: 0, "waiting": 1} { // "": of a worker of before
 		d.Status.Spill.State = state
 		if has := w.differs(d).has; len(has) != want {
 			t.Errorf("spilling that is %q differs in %q", state, has)
@@ -87,7 +87,7 @@ func TestUpWithOtherValues(t *testing.T) {
 	w.cfg.OnFull = store.FullSpill
 	w.set = func(flag string) bool { return flag == flagOnFull }
 	for on, want := range map[store.OnFull]int{"": 0, store.FullSpill: 0, store.FullStall: 1} {
-		d.Status.OnFull = on
+		d.Status.OnFull = string(on)
 		if has := w.differs(d).has; len(has) != want {
 			t.Errorf("on full %q differs in %q", on, has)
 		}
@@ -113,7 +113,7 @@ func TestUpWithOtherValues(t *testing.T) {
 func TestUpNamesWhatChangesInUse(t *testing.T) {
 	d := swapdev.Device{
 		Dir: "/run/a b", Loops: []loopsetup.Info{{Path: "/dev/loop3", Autoclear: true}},
-		Status: &daemon.Status{Disksize: 987364 << 10, Algorithm: "adaptive", MemLimit: 1011060736},
+		Status: &status.Status{Disksize: 987364 << 10, Algorithm: "adaptive", MemLimit: 1011060736},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1 << 29, Priority: 100}},
 	}
 	zstd, err := codec.Parse("zstd(level=5)")

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
-	"github.com/zramfs/zramfs/internal/idlework"
-	"github.com/zramfs/zramfs/internal/pmqos"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 )
@@ -113,7 +110,7 @@ func (r report) areas() int {
 }
 
 // serverWords says which processes serve, and whether the device survives a crash of the worker.
-func serverWords(s *daemon.Status, now time.Time) string {
+func serverWords(s *status.Status, now time.Time) string {
 	text := fmt.Sprintf("worker %d for keeper %d", s.WorkerPID, s.KeeperPID)
 	if s.SurvivesCrash {
 		text += ", survives a crash"
@@ -136,7 +133,7 @@ func (r report) savedWords() string {
 // ratioFrom is the least data for a meaningful ratio.
 const ratioFrom = 1 << 20
 
-func memoryWords(s *daemon.Status) string {
+func memoryWords(s *status.Status) string {
 	m := s.Memory
 	text := term.Size(m.MemUsedTotal)
 	if m.MemUsedTotal > 0 && m.OrigDataSize >= ratioFrom {
@@ -150,7 +147,7 @@ func memoryWords(s *daemon.Status) string {
 }
 
 // codecWords is the mix of formats, the largest share first; formats without pages are left out.
-func codecWords(s *daemon.Status) string {
+func codecWords(s *status.Status) string {
 	var total uint64
 	for _, c := range s.Codecs {
 		total += c.Pages
@@ -171,12 +168,12 @@ func codecWords(s *daemon.Status) string {
 
 // spillWords is the line of status on pages that went to the backing device by themselves. Older
 // servers do not report them.
-func spillWords(s *daemon.Status) string {
+func spillWords(s *status.Status) string {
 	c := s.Spill
 	switch {
 	case c.State == "" || s.Backing.Path == "":
 		return ""
-	case c.State == idlework.StateOff:
+	case c.State == status.Off:
 		return "only where writeback asks for it: " + c.Reason
 	}
 	text := fmt.Sprintf("%s so far, %s of %s in the last 24 hours", term.Pages(c.Pages), term.Size(c.SpentBytes), term.Size(c.DailyBytes))
@@ -187,7 +184,7 @@ func spillWords(s *daemon.Status) string {
 }
 
 // backingWords is the line of status on the backing device.
-func backingWords(b daemon.BackingStatus) string {
+func backingWords(b status.Backing) string {
 	if b.Path == "" {
 		return ""
 	}
@@ -202,11 +199,11 @@ func backingWords(b daemon.BackingStatus) string {
 }
 
 // coldWords is the line of status on cold pages. Older servers do not report them.
-func coldWords(c idlework.ColdStatus) string {
+func coldWords(c status.Cold) string {
 	switch {
 	case c.State == "":
 		return ""
-	case c.State == idlework.StateOff:
+	case c.State == status.Off:
 		return "not packed: " + c.Reason
 	}
 	text := fmt.Sprintf("from %s on; %s packed", term.Time(time.Duration(c.AgeSeconds*float64(time.Second))), term.Pages(c.Pages))
@@ -221,11 +218,11 @@ func coldWords(c idlework.ColdStatus) string {
 }
 
 // scrubWords is the line of status on scrubs. Older servers do not report them.
-func scrubWords(s idlework.ScrubStatus, now time.Time) string {
+func scrubWords(s status.Scrub, now time.Time) string {
 	switch {
 	case s.State == "":
 		return ""
-	case s.State == idlework.StateOff:
+	case s.State == status.Off:
 		return "off"
 	}
 	text := "none yet"
@@ -237,7 +234,7 @@ func scrubWords(s idlework.ScrubStatus, now time.Time) string {
 			text += fmt.Sprintf("%s damaged, such as %s", term.Grouped(s.Damaged), strings.Trim(fmt.Sprint(s.DamagedPages), "[]"))
 		}
 	}
-	if s.State == idlework.StateScrubbing {
+	if s.State == status.Scrubbing {
 		text += "; one is under way"
 	}
 	if s.Reason != "" {
@@ -247,15 +244,15 @@ func scrubWords(s idlework.ScrubStatus, now time.Time) string {
 }
 
 // latencyWords is the line of status on wake-ups. Older servers do not report them.
-func latencyWords(l pmqos.Status) string {
+func latencyWords(l status.Latency) string {
 	if l.Policy == "" {
 		return ""
 	}
 	text := fmt.Sprintf("%s: ", l.Policy)
 	switch l.State {
-	case pmqos.StateOff:
+	case status.Off:
 		return text + "processors may halt: " + l.Reason
-	case pmqos.StateHeld:
+	case status.Held:
 		text += "idle processors poll"
 	default:
 		text += "processors may halt"
@@ -272,7 +269,7 @@ func latencyWords(l pmqos.Status) string {
 
 // requestWords is the line of status on the worker's part of reads and writes since the device was
 // made. Older servers do not report them.
-func requestWords(operations []daemon.OperationStatus) string {
+func requestWords(operations []status.Operation) string {
 	var words []string
 	for _, o := range operations {
 		if o.Requests > 0 && (o.Op == "read" || o.Op == "write") {
@@ -297,12 +294,12 @@ func splitWords(read, write swapdev.Split) string {
 }
 
 // minuteWords is the line of status on the last minute. Older servers do not report it.
-func minuteWords(m daemon.MinuteStatus) string {
+func minuteWords(m status.Minute) string {
 	if m.Seconds == 0 {
 		return ""
 	}
 	words := make([]string, 2)
-	for i, f := range []daemon.Flow{m.In, m.Out} {
+	for i, f := range []status.Flow{m.In, m.Out} {
 		words[i] = fmt.Sprintf("%s pages/s %s", perSecond(f.Pages), [...]string{"in", "out"}[i])
 		if f.Requests > 0 {
 			words[i] += fmt.Sprintf(", p50 %s, p99 %s", microseconds(uint64(f.P50)), microseconds(uint64(f.P99)))
@@ -337,7 +334,7 @@ func microseconds(ns uint64) string {
 	return fmt.Sprintf("%.*f us", digits, float64(ns)/1e3)
 }
 
-func errorWords(io daemon.IOStatus) string {
+func errorWords(io status.IO) string {
 	var words []string
 	for _, e := range swapdev.ErrorCounts(io) {
 		words = append(words, e.String())
@@ -350,7 +347,7 @@ func errorWords(io daemon.IOStatus) string {
 
 // instructionWords is the line of status with the codecs' implementations. Older servers do not
 // report them.
-func instructionWords(s daemon.InstructionStatus) string {
+func instructionWords(s status.Instructions) string {
 	if len(s.Usable) == 0 {
 		return ""
 	}
@@ -364,8 +361,8 @@ func instructionWords(s daemon.InstructionStatus) string {
 	return text
 }
 
-func protectionWords(p protect.Protection) string {
-	if p.State == protect.StateOK {
+func protectionWords(p status.Protection) string {
+	if p.State == status.OK {
 		return p.Detail
 	}
 	return fmt.Sprintf("%s: %s", p.State, p.Detail)

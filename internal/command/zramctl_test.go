@@ -18,8 +18,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -30,9 +30,9 @@ func zramDevice(name string, disksize uint64, algorithm string, mmStat []uint64,
 	return swapdev.Device{
 		Loops:      []loopsetup.Info{{Path: name}},
 		Mountpoint: mountpoint,
-		Status: &daemon.Status{
+		Status: &status.Status{
 			Disksize: disksize, Algorithm: algorithm, MemLimit: mmStat[3],
-			Memory: daemon.MemoryStatus{
+			Memory: status.Memory{
 				OrigDataSize: mmStat[0], ComprDataSize: mmStat[1], MemUsedTotal: mmStat[2], MemUsedMax: mmStat[4],
 				SamePages: mmStat[5], PagesCompacted: mmStat[6],
 			},

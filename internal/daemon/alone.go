@@ -8,6 +8,7 @@ import (
 
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // alonePause is the time between two looks at the mounts of further devices whose keeper, or that
@@ -52,7 +53,7 @@ func servedOn(dir string) bool {
 	if mount, err := fusefs.MountNumber(dir); err != nil || mount == 0 {
 		return false
 	}
-	return slices.ContainsFunc(host.Local.ProcessesNamed(ProcessName), func(p host.Process) bool {
+	return slices.ContainsFunc(host.Local.ProcessesNamed(status.ServerName), func(p host.Process) bool {
 		arguments := host.Local.Arguments(p.PID)
 		return len(arguments) > 0 && arguments[len(arguments)-1] == dir
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -141,9 +142,9 @@ func (w *worker) setBacking(request uint64, path string) error {
 // backingName is fusefs.Config.Backing.
 func (w *worker) backingName() string { return *w.backingPath.Load() }
 
-func (w *worker) backingStatus(s store.Stats) BackingStatus {
+func (w *worker) backingStatus(s store.Stats) status.Backing {
 	pages, limited := w.server.WritebackLimit()
-	return BackingStatus{
+	return status.Backing{
 		Path: w.backingName(), Capacity: s.BackingPages, Pages: s.WrittenBack, Reads: s.BackingReads, Writes: s.BackingWrites,
 		FailedWrites: s.BackingErrors.Count, Limited: limited, Limit: pages,
 	}

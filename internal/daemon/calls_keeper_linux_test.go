@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/callfail"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // TestCallsOfKeeperFail has each system call fail by which a keeper makes its device and ends it:
@@ -50,7 +51,7 @@ func keeperCallFails(t *testing.T, n int, all *strings.Builder) (failed string) 
 	}
 	ctx, end := context.WithCancel(context.Background())
 	announced := false
-	cfg.OnReady = func(*Report) error {
+	cfg.OnReady = func(*status.Report) error {
 		announced = true
 		end()
 		return nil
@@ -71,7 +72,7 @@ func keeperCallFails(t *testing.T, n int, all *strings.Builder) (failed string) 
 	if err != nil || strings.Contains(string(mounts), dir) {
 		t.Errorf("with %q failing mounts are left: %v", failed, err)
 	}
-	var start *StartError
+	var start *status.StartError
 	if failure != nil && (failed == "" || announced || logged("ready") || !errors.As(failure, &start) || !errors.Is(failure, unix.EIO)) {
 		t.Errorf("with %q failing, and announced %v, it ends by %v:\n%s", failed, announced, failure, text)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/zramfs/zramfs/internal/callfail"
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -109,7 +110,7 @@ func stopAtWork(t *testing.T, w *worker) {
 	<-w.ready
 	want := []string{"daemon.markMinutes", "protect.LowerWatermarks", "daemon.(*worker).tellFill", "background.(*Packer).run",
 		"background.(*Scrubber).run", "background.(*Spiller).run"}
-	if w.awake.Status().State != pmqos.StateOff {
+	if w.awake.Status().State != status.Off {
 		want = append(want, "awake.(*Holder).run")
 	}
 	stacks := make([]byte, 1<<20)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // The descriptors that a worker is started with, after the standard ones.
@@ -37,7 +38,7 @@ type news struct {
 	// Ready: it also has all its protections.
 	Ready *workerReport `json:"ready,omitempty"`
 	// Failed: it ends, for this reason.
-	Failed *StartError `json:"failed,omitempty"`
+	Failed *status.StartError `json:"failed,omitempty"`
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
 	// Resize: the device is to be made anew with that size in bytes, 0 for none, and empty. The
@@ -54,7 +55,7 @@ type news struct {
 
 // workerReport describes a worker that serves.
 type workerReport struct {
-	Protections []protect.Protection `json:"protections"`
+	Protections []status.Protection `json:"protections"`
 }
 
 // order is a message of a keeper to its worker. One field is set, and Further may be set with it.
@@ -80,8 +81,8 @@ type keeperFacts struct {
 	Ready int64 `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
 	// ReadyAge is how long the machine had run at that time: the wall clock may be set later.
 	// Keepers of earlier versions do not tell it.
-	ReadyAge    time.Duration        `json:"ready_age,omitempty"`
-	Protections []protect.Protection `json:"protections"`
+	ReadyAge    time.Duration       `json:"ready_age,omitempty"`
+	Protections []status.Protection `json:"protections"`
 	restarts
 	// CPU is the processor time of all workers that have ended.
 	CPU time.Duration `json:"cpu,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -51,7 +52,7 @@ type Config struct {
 	// Version is the version of the program for Status.
 	Version string
 	// Early are the protections that the process has or lacks since before it had this Config.
-	Early []protect.Protection
+	Early []status.Protection
 	// Namespace is what protect.LeaveNamespace returned: where paths are looked up.
 	Namespace *protect.Namespace
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
@@ -61,7 +62,7 @@ type Config struct {
 	DeviceArgs func(Config) []string
 	// OnReady, when set, is told the report that a spawned process would announce. An error of it
 	// ends the process.
-	OnReady func(*Report) error
+	OnReady func(*status.Report) error
 	// OnEnd, when set, is called by the keeper of a device that was announced, once that has ended.
 	// The text is logged, line by line.
 	OnEnd func(io.Writer) error
@@ -74,7 +75,7 @@ type Config struct {
 // SIGTERM, SIGINT and the end of ctx unmount the device unless its data file is open; then Run logs
 // the reason and goes on.
 func Run(ctx context.Context, cfg Config, ready *os.File) error {
-	err := serve(ctx, cfg, func(r *Report) error { return tell(cfg, ready, r) })
+	err := serve(ctx, cfg, func(r *status.Report) error { return tell(cfg, ready, r) })
 	if ready == nil {
 		if err != nil {
 			return startError(err)
@@ -83,17 +84,17 @@ func Run(ctx context.Context, cfg Config, ready *os.File) error {
 	}
 	if err != nil {
 		// It is lost where the device was announced, or the command that started us has ended.
-		_ = writeFailure(ready, startError(err))
+		_ = status.WriteFailure(ready, startError(err))
 	}
 	return errors.Join(err, ignoreClosed(ready.Close()))
 }
 
 // tell announces the device.
-func tell(cfg Config, ready *os.File, r *Report) error {
+func tell(cfg Config, ready *os.File, r *status.Report) error {
 	if ready != nil {
 		// An error means that the command which started us has ended: its user does not know of the
 		// device.
-		if err := errors.Join(writeReady(ready, r), ready.Close()); err != nil {
+		if err := errors.Join(status.WriteReady(ready, r), ready.Close()); err != nil {
 			return err
 		}
 	}
@@ -111,14 +112,14 @@ func ignoreClosed(err error) error {
 }
 
 // startError gives an error the exit code for the command that waits.
-func startError(err error) *StartError {
+func startError(err error) *status.StartError {
 	code := 1
-	var worker *StartError // the error of a worker, from another process
+	var worker *status.StartError // the error of a worker, from another process
 	if errors.As(err, &worker) {
 		code = worker.Code
 	}
 	if errors.Is(err, store.ErrConfig) {
 		code = 2 // a value that cannot be used
 	}
-	return &StartError{Message: err.Error(), Code: code, cause: err}
+	return &status.StartError{Message: err.Error(), Code: code, Cause: err}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/control"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -143,7 +144,7 @@ func (k *keeper) resize(asking *process, request, disksize uint64) {
 
 // note takes down why an attempt has failed.
 func (f *failedResize) note(why error) {
-	var says *StartError
+	var says *status.StartError
 	switch {
 	case errors.Is(why, errReplaced), errors.Is(why, errDeviceEnded):
 	case errors.Is(why, errNotServed) && !errors.As(why, &says):

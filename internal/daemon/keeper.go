@@ -19,6 +19,7 @@ import (
 	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
@@ -31,9 +32,9 @@ type keeper struct {
 	logs        *Logs
 	logger      *slog.Logger
 	session     *fusefs.Session
-	mount       int                  // number of the attributes' mount
-	protections []protect.Protection // those that the worker cannot find out
-	locks       bool                 // it locks the image
+	mount       int                 // number of the attributes' mount
+	protections []status.Protection // those that the worker cannot find out
+	locks       bool                // it locks the image
 	group       protect.GroupMove
 	undo        []func() error // takeApart calls them, last first
 
@@ -60,7 +61,7 @@ type keeper struct {
 }
 
 // serve puts the device together, keeps it, and takes it apart.
-func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err error) {
+func serve(ctx context.Context, cfg Config, announce func(*status.Report) error) (err error) {
 	signals := catchSignals()
 	defer signals.stop()
 	k := &keeper{
@@ -87,7 +88,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 		}
 		err = errors.Join(err, k.logs.Close())
 	}()
-	var report *Report
+	var report *status.Report
 	err = k.cfg.Namespace.Do(func() error {
 		report, err = k.makeDevice()
 		return err
@@ -111,7 +112,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 }
 
 // makeDevice makes image and mounts, starts the first worker, and makes the device visible.
-func (k *keeper) makeDevice() (*Report, error) {
+func (k *keeper) makeDevice() (*status.Report, error) {
 	if err := k.makeMemory(); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 	k.undo = append(k.undo, k.session.Close)
 	k.mount = k.session.MountNumber()
 	lock := protect.LockMemory() // of this process; the worker reports the same of itself
-	if lock.State != protect.StateOK {
+	if lock.State != status.OK {
 		k.protections = append(k.protections, lock)
 	}
 	k.holdOwn()
@@ -146,7 +147,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 		// Spawn's caller removes the directory after a failure; from here on the keeper does.
 		k.undo = append([]func() error{k.removeDir}, k.undo...)
 	}
-	return &Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
+	return &status.Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
 }
 
 // listen takes the requests of commands. A device without them works.
@@ -158,7 +159,7 @@ func (k *keeper) listen() {
 		Upgrade:  k.upgrade,
 		Warn:     func(text string) { k.logger.Warn(text) },
 	})
-	p := protect.Protection{Name: protect.NameControl, State: protect.StateWarn}
+	p := status.Protection{Name: status.NameControl, State: status.Warn}
 	switch {
 	case err != nil:
 		p.Detail = "upgrade, verify, export and import are not possible"
@@ -207,15 +208,15 @@ func (k *keeper) removeDir() error {
 	return nil
 }
 
-func (k *keeper) sayReady(r *Report) {
+func (k *keeper) sayReady(r *status.Report) {
 	k.logger.Info("ready", "dir", k.cfg.Dir, "disksize", k.cfg.Disksize, "algorithm", k.cfg.Algorithm.String(),
 		"mem_limit", k.cfg.MemLimit, "memory", string(k.cfg.Memory))
 	k.note(telemetry.Started, fmt.Sprintf("version %s, %d bytes, algorithm %s, keeper %d", k.cfg.Version, k.cfg.Disksize, k.cfg.Algorithm, os.Getpid()))
 	for _, p := range r.Protections {
-		if p.State != protect.StateOK {
+		if p.State != status.OK {
 			k.note(telemetry.Unprotected, fmt.Sprintf("%s: %s: %s", p.Name, p.State, p.Detail))
 		}
-		if p.State != protect.StateOK && !k.cfg.Foreground { // there, the user has just been shown them
+		if p.State != status.OK && !k.cfg.Foreground { // there, the user has just been shown them
 			k.logger.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
 		}
 	}

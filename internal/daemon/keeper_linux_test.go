@@ -18,6 +18,7 @@ import (
 
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/internal/control"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
 )
@@ -31,17 +32,17 @@ func TestTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	var told []*Report
+	var told []*status.Report
 	var answer error
-	cfg := Config{OnReady: func(r *Report) error {
+	cfg := Config{OnReady: func(r *status.Report) error {
 		told = append(told, r)
 		return answer
 	}}
-	report := &Report{PID: 7, Dir: "/run/zram"}
+	report := &status.Report{PID: 7, Dir: "/run/zram"}
 	if err := tell(cfg, writer, report); err != nil || len(told) != 1 || told[0] != report {
 		t.Errorf("%v, told %v", err, told)
 	}
-	if got, err := readAnnouncement(reader); err != nil || got.PID != report.PID {
+	if got, err := status.ReadAnnouncement(reader); err != nil || got.PID != report.PID {
 		t.Errorf("the command reads %+v, %v", got, err)
 	}
 	if err := tell(cfg, writer, report); !errors.Is(err, os.ErrClosed) || len(told) != 1 {
@@ -61,7 +62,7 @@ func TestStartError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code int
-	}{{errClaimed, 1}, {fmt.Errorf("size: %w", store.ErrConfig), 2}, {&StartError{Message: "of a worker", Code: 7}, 7}} {
+	}{{errClaimed, 1}, {fmt.Errorf("size: %w", store.ErrConfig), 2}, {&status.StartError{Message: "of a worker", Code: 7}, 7}} {
 		if got := startError(c.err); got.Code != c.code || !errors.Is(got, c.err) || got.Message != c.err.Error() {
 			t.Errorf("%v: code %d, %v", c.err, got.Code, got)
 		}
@@ -138,7 +139,7 @@ func TestAgesStatus(t *testing.T) {
 		t.Fatalf("ages are known: %v, %+v", s.AgesKnown(), got)
 	}
 	from, to := store.AgeClass(1)
-	if want := (AgeStatus{from.Seconds(), to.Seconds(), 7, 3}); got.Classes[1] != want {
+	if want := (status.Age{FromSeconds: from.Seconds(), ToSeconds: to.Seconds(), Pages: 7, Refaults: 3}); got.Classes[1] != want {
 		t.Errorf("%+v, want %+v", got.Classes[1], want)
 	}
 }
@@ -237,7 +238,7 @@ func TestOperationStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := minuteStatus(area); m != (MinuteStatus{}) {
+	if m := minuteStatus(area); m != (status.Minute{}) {
 		t.Errorf("rates over no time: %+v", m)
 	}
 	area.Slot(0).Note(&telemetry.Request{Op: telemetry.Write, Pages: 4, Bytes: 4 * 4096, Began: time.Now(), Took: time.Second, Errno: syscall.ENOSPC})

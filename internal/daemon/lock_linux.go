@@ -11,19 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
 // imageProtection says how the image stays out of swap, also after the death of a process. lock is
 // the keeper's protect.LockMemory.
-func imageProtection(kind store.MemoryKind, lock protect.Protection) protect.Protection {
-	p := protect.Protection{Name: protect.NameImage, State: protect.StateOK, Detail: "stored pages lie on a tmpfs that is never swapped"}
+func imageProtection(kind store.MemoryKind, lock status.Protection) status.Protection {
+	p := status.Protection{Name: status.NameImage, State: status.OK, Detail: "stored pages lie on a tmpfs that is never swapped"}
 	switch {
 	case kind == store.MemoryNoswap:
 	case locksImage(kind, lock):
 		p.Detail = "stored pages lie in a memfd, which worker and keeper have both locked"
 	default:
-		p.State = protect.StateWarn
+		p.State = status.Warn
 		p.Detail = fmt.Sprintf("stored pages lie in a %s, which nothing keeps out of swap once the worker has died: noswap needs "+
 			"Linux 6.4 and CAP_SYS_ADMIN, a lock CAP_IPC_LOCK", kind)
 	}
@@ -33,8 +34,8 @@ func imageProtection(kind store.MemoryKind, lock protect.Protection) protect.Pro
 // locksImage reports whether the keeper locks the image as well: it does where the kernel could
 // swap the image and the keeper may lock without limit. With a limit, writes would fail at the
 // first lock beyond it, although there is memory.
-func locksImage(kind store.MemoryKind, lock protect.Protection) bool {
-	return kind == store.MemoryMemfd && lock.State == protect.StateOK
+func locksImage(kind store.MemoryKind, lock status.Protection) bool {
+	return kind == store.MemoryMemfd && lock.State == status.OK
 }
 
 // serveLocks makes the keeper lock each piece of an image that its next worker takes. It returns

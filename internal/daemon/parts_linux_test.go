@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/fusefs"
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
 )
@@ -247,8 +247,8 @@ func TestKeeperSaysReady(t *testing.T) {
 		}
 		logs, said := quietLogs(t)
 		k := &keeper{cfg: Config{Foreground: foreground, Algorithm: parse(t, "lz4")}, session: session, logger: logs.Logger()}
-		k.sayReady(&Report{Protections: []protect.Protection{
-			{Name: "good", State: protect.StateOK}, {Name: "bad", State: protect.StateWarn, Detail: "why"},
+		k.sayReady(&status.Report{Protections: []status.Protection{
+			{Name: "good", State: status.OK}, {Name: "bad", State: status.Warn, Detail: "why"},
 		}})
 		if got := strings.Join(said(), "\n"); strings.Contains(got, "not protected") == foreground || strings.Contains(got, "good") {
 			t.Errorf("foreground %v: logged %q", foreground, got)
@@ -283,7 +283,7 @@ func TestFailedResize(t *testing.T) {
 			t.Errorf("given up after %d deaths: %v", n, f.final)
 		}
 	}
-	for _, why := range []error{errors.New("no memory"), fmt.Errorf("%w: %w", errNotServed, &StartError{})} {
+	for _, why := range []error{errors.New("no memory"), fmt.Errorf("%w: %w", errNotServed, &status.StartError{})} {
 		f = failedResize{}
 		if f.note(why); !f.final {
 			t.Errorf("tried again after: %v", why)

@@ -17,19 +17,20 @@ import (
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A process is a worker as its keeper sees it. Its first fields belong to the supervision.
 type process struct {
 	image    *image // that it serves or will
 	phase    phase
-	limit    time.Time   // until when it may stay in the phase; zero for no limit
-	leaving  bool        // the device has gone; see supervision.ends
-	upgraded bool        // it was a candidate, and the answer to its upgrade is due
-	follows  int         // PID of the process that it replaces; 0 for none
-	heir     bool        // it takes order.Heir
-	failure  *StartError // why it ends, as it reported
-	why      error       // why the supervision killed it
+	limit    time.Time          // until when it may stay in the phase; zero for no limit
+	leaving  bool               // the device has gone; see supervision.ends
+	upgraded bool               // it was a candidate, and the answer to its upgrade is due
+	follows  int                // PID of the process that it replaces; 0 for none
+	heir     bool               // it takes order.Heir
+	failure  *status.StartError // why it ends, as it reported
+	why      error              // why the supervision killed it
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil before it was started; guarded by mu, and immutable then
@@ -48,7 +49,7 @@ func (p *process) reason(how error) error {
 	case p.why != nil:
 		return p.why
 	case p.phase < serving:
-		return fmt.Errorf("%w: %w", ErrNoAnnouncement, exitReason{how})
+		return fmt.Errorf("%w: %w", status.ErrNoAnnouncement, exitReason{how})
 	}
 	return exitReason{how}
 }

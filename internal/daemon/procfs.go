@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // machineMemory returns the size of the machine's memory in bytes, or 0 when it cannot be read.
@@ -17,16 +18,13 @@ func machineMemory() uint64 {
 	return n
 }
 
-// ProcessName is the name that ps and /proc/PID/comm show of a serving process.
-const ProcessName = "zramfs"
-
 // servingName is what keeper and worker are started as. When systemd ends all processes at
 // shutdown, it leaves alone those of root whose first argument begins with @. The swapoff that it
 // does after that needs these two.
-const servingName = "@" + ProcessName
+const servingName = "@" + status.ServerName
 
 // takeName sets ProcessName. A process that was started as /proc/self/exe is called "exe" before.
 // Commands recognise a serving process by its name.
 func takeName() {
-	_ = os.WriteFile("/proc/self/comm", []byte(ProcessName), 0) // commands then show less
+	_ = os.WriteFile("/proc/self/comm", []byte(status.ServerName), 0) // commands then show less
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -33,11 +34,11 @@ func (w *worker) encodeStatus(loops []string) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-func (w *worker) status(loops []string) Status {
+func (w *worker) status(loops []string) status.Status {
 	stats, settings := w.store.Stats(), w.server.Settings()
 	heap := protect.Heap()
 	operations, batches := operationStatus(w.counters.Area)
-	return Status{
+	return status.Status{
 		Time:           now(),
 		Version:        w.cfg.Version,
 		PID:            w.facts.PID,
@@ -73,7 +74,7 @@ func (w *worker) status(loops []string) Status {
 		Ages:         agesStatus(w.store, stats.Ages),
 		EventsTotal:  w.counters.Area.EventsTotal(),
 		SettingsLost: append([]string{}, w.lostSettings...),
-		Fuse: FuseStatus{
+		Fuse: status.Fuse{
 			Connection:    settings.Connection,
 			MaxWrite:      settings.MaxWrite,
 			MaxBackground: settings.MaxBackground,
@@ -83,8 +84,8 @@ func (w *worker) status(loops []string) Status {
 		Cold:    w.cold.Status(),
 		Scrub:   w.scrub.Status(),
 		Spill:   w.spill.Load().Status(),
-		OnFull:  cmp.Or(w.cfg.OnFull, store.FullSpill),
-		Process: ProcessStatus{
+		OnFull:  string(cmp.Or(w.cfg.OnFull, store.FullSpill)),
+		Process: status.Process{
 			HeapBytes:         heap.Bytes,
 			HeapReleasedBytes: heap.Released,
 			GCCycles:          heap.Cycles,
@@ -94,8 +95,8 @@ func (w *worker) status(loops []string) Status {
 	}
 }
 
-func memoryStatus(s store.Stats) MemoryStatus {
-	return MemoryStatus{
+func memoryStatus(s store.Stats) status.Memory {
+	return status.Memory{
 		OrigDataSize:   s.OrigDataSize,
 		ComprDataSize:  s.ComprDataSize,
 		MemUsedTotal:   s.MemUsedTotal,
@@ -114,19 +115,19 @@ func memoryStatus(s store.Stats) MemoryStatus {
 
 // Instructions returns the instruction sets of this process and the codecs' choice among them. All
 // of it is known since the program started.
-func Instructions() InstructionStatus {
+func Instructions() status.Instructions {
 	sets := codec.InstructionSets()
-	s := InstructionStatus{Detected: sets.Detected, Usable: sets.Usable, Codecs: []ImplementationStatus{}}
+	s := status.Instructions{Detected: sets.Detected, Usable: sets.Usable, Codecs: []status.Implementation{}}
 	for _, a := range codec.Comparable() {
 		if v := a.Variants()[0]; v.Set != "" {
-			s.Codecs = append(s.Codecs, ImplementationStatus{Name: v.Name, Set: v.Set})
+			s.Codecs = append(s.Codecs, status.Implementation{Name: v.Name, Set: v.Set})
 		}
 	}
 	return s
 }
 
-func ioStatus(s store.Stats) IOStatus {
-	return IOStatus{
+func ioStatus(s store.Stats) status.IO {
+	return status.IO{
 		Reads:          s.Reads,
 		Writes:         s.Writes,
 		Discards:       s.NotifyFree,
@@ -141,20 +142,22 @@ func ioStatus(s store.Stats) IOStatus {
 	}
 }
 
-func timesOf(c store.ErrorCount) ErrorTimes { return ErrorTimes{First: c.First, Last: c.Last} }
+func timesOf(c store.ErrorCount) status.ErrorTimes {
+	return status.ErrorTimes{First: c.First, Last: c.Last}
+}
 
 // codecStatus lists the formats of stored pages. Same-filled pages have several identifiers of
 // their own in the image (28 and above) and are one here.
-func codecStatus(s store.Stats) []CodecStatus {
+func codecStatus(s store.Stats) []status.Codec {
 	const firstSame = 28
-	list := []CodecStatus{}
+	list := []status.Codec{}
 	for id, c := range s.Codecs[:firstSame] {
 		if c.Pages > 0 {
-			list = append(list, CodecStatus{Name: codec.ID(id).String(), Pages: c.Pages, Bytes: c.Bytes})
+			list = append(list, status.Codec{Name: codec.ID(id).String(), Pages: c.Pages, Bytes: c.Bytes})
 		}
 	}
 	if s.SamePages > 0 {
-		list = append(list, CodecStatus{Name: "same", Pages: s.SamePages})
+		list = append(list, status.Codec{Name: "same", Pages: s.SamePages})
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 const (
@@ -33,9 +34,9 @@ const (
 //
 // A failure that the process announced is a *StartError; when it ended silently the error wraps
 // ErrNoAnnouncement. After an error the process is gone.
-func Spawn(args []string) (*Report, error) { return spawn(args, spawnTimeout) }
+func Spawn(args []string) (*status.Report, error) { return spawn(args, spawnTimeout) }
 
-func spawn(args []string, timeout time.Duration) (*Report, error) {
+func spawn(args []string, timeout time.Duration) (*status.Report, error) {
 	cmd, r, err := begin(args)
 	if err != nil {
 		return nil, err
@@ -74,20 +75,20 @@ func begin(args []string) (*exec.Cmd, *os.File, error) {
 }
 
 // await reads the announcement.
-func await(r *os.File, timeout time.Duration) (*Report, error) {
+func await(r *os.File, timeout time.Duration) (*status.Report, error) {
 	if err := r.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, fmt.Errorf("set deadline: %w", err)
 	}
-	return readAnnouncement(r)
+	return status.ReadAnnouncement(r)
 }
 
 // abandon makes sure that a process which did not become ready is gone, and says how it ended. One
 // that announced its failure, or closed its descriptor, is about to end by itself, having undone
 // everything.
 func abandon(cmd *exec.Cmd, cause error, timeout time.Duration) error {
-	var failure *StartError
+	var failure *status.StartError
 	patience := time.Duration(0)
-	if errors.As(cause, &failure) || errors.Is(cause, ErrNoAnnouncement) {
+	if errors.As(cause, &failure) || errors.Is(cause, status.ErrNoAnnouncement) {
 		patience = timeout
 	}
 	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it may have ended
@@ -98,7 +99,7 @@ func abandon(cmd *exec.Cmd, cause error, timeout time.Duration) error {
 		return failure
 	case errors.Is(cause, os.ErrDeadlineExceeded):
 		return fmt.Errorf("the serving process was not ready after %s and was killed", timeout)
-	case errors.Is(cause, ErrNoAnnouncement) && ended != nil:
+	case errors.Is(cause, status.ErrNoAnnouncement) && ended != nil:
 		return fmt.Errorf("%w: %w", cause, ended)
 	}
 	return cause

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 func announcement() *os.File { return os.NewFile(ReadyFD, "announcement") }
@@ -29,7 +29,7 @@ func childAnnounce() error {
 	if errno != 0 {
 		return errno
 	}
-	facts := []protect.Protection{
+	facts := []status.Protection{
 		{Name: "cwd", Detail: dir},
 		{Name: "own-session", Detail: strconv.FormatBool(int(session) == os.Getpid())},
 		{Name: "environment", Detail: strings.Join(os.Environ(), " ")},
@@ -39,13 +39,13 @@ func childAnnounce() error {
 		if err != nil {
 			return err
 		}
-		facts = append(facts, protect.Protection{Name: fmt.Sprintf("fd%d", fd), Detail: target})
+		facts = append(facts, status.Protection{Name: fmt.Sprintf("fd%d", fd), Detail: target})
 	}
-	return writeReady(announcement(), &Report{PID: os.Getpid(), Protections: facts})
+	return status.WriteReady(announcement(), &status.Report{PID: os.Getpid(), Protections: facts})
 }
 
 func childFail() error {
-	return writeFailure(announcement(), &StartError{Message: "no device today", Code: 2})
+	return status.WriteFailure(announcement(), &status.StartError{Message: "no device today", Code: 2})
 }
 
 // childFailTidily undoes what it has done once it has announced its failure.
@@ -53,7 +53,7 @@ func childFailTidily() error {
 	made := os.Args[2]
 	err := os.WriteFile(made, nil, 0o600)
 	f := announcement()
-	err = errors.Join(err, writeFailure(f, &StartError{Message: "no device today", Code: 2}), f.Close())
+	err = errors.Join(err, status.WriteFailure(f, &status.StartError{Message: "no device today", Code: 2}), f.Close())
 	time.Sleep(20 * time.Millisecond) // a parent that does not wait kills it by then
 	return errors.Join(err, os.Remove(made))
 }
@@ -78,7 +78,7 @@ func childDescriptors() error {
 			open = append(open, target)
 		}
 	}
-	return writeReady(announcement(), &Report{PID: os.Getpid(), Dir: strings.Join(open, " ")})
+	return status.WriteReady(announcement(), &status.Report{PID: os.Getpid(), Dir: strings.Join(open, " ")})
 }
 
 // TestSpawn wants a child without terminal, with a session and a directory of its own, and without
@@ -115,10 +115,10 @@ func TestSpawnFailure(t *testing.T) {
 		text  string
 	}{
 		{"fail", func(err error) bool {
-			var start *StartError
+			var start *status.StartError
 			return errors.As(err, &start) && start.Code == 2
 		}, "no device today"},
-		{"die", func(err error) bool { return errors.Is(err, ErrNoAnnouncement) }, "exit status 7"},
+		{"die", func(err error) bool { return errors.Is(err, status.ErrNoAnnouncement) }, "exit status 7"},
 		{"babble", func(err error) bool { return err != nil }, "unexpected first byte"},
 		{"hang", func(err error) bool { return err != nil }, "was not ready after 300ms and was killed"},
 	}
@@ -144,7 +144,7 @@ func TestSpawnFailure(t *testing.T) {
 // A process that has announced its failure has the time to undo what it did.
 func TestSpawnWaitsForTheEnd(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
-	var start *StartError
+	var start *status.StartError
 	if _, err := Spawn([]string{"fail-tidily", made}); !errors.As(err, &start) {
 		t.Error(err)
 	}

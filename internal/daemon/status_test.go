@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
 // TestStatusNames pins the names in the JSON: other programs read them.
 func TestStatusNames(t *testing.T) {
-	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []protect.Protection{{}},
-		Instructions: InstructionStatus{Codecs: []ImplementationStatus{{}}}, Operations: []OperationStatus{{}}, Batches: []BatchStatus{{}},
-		Ages: AgesStatus{Classes: []AgeStatus{{}}}})
+	text, err := json.Marshal(status.Status{Codecs: []status.Codec{{}}, Protections: []status.Protection{{}},
+		Instructions: status.Instructions{Codecs: []status.Implementation{{}}}, Operations: []status.Operation{{}}, Batches: []status.Batch{{}},
+		Ages: status.Ages{Classes: []status.Age{{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestCodecStatus(t *testing.T) {
 	s.Codecs[codec.LZ4] = store.CodecStats{Pages: 3, Bytes: 3000}
 	s.Codecs[29] = store.CodecStats{Pages: 5} // one of those for same-filled pages
 	s.SamePages = 5
-	want := []CodecStatus{{"raw", 2, 8192}, {"lz4", 3, 3000}, {"same", 5, 0}}
+	want := []status.Codec{{Name: "raw", Pages: 2, Bytes: 8192}, {Name: "lz4", Pages: 3, Bytes: 3000}, {Name: "same", Pages: 5}}
 	if got := codecStatus(s); !slices.Equal(got, want) {
 		t.Errorf("codecs %v, want %v", got, want)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/control"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
@@ -196,7 +197,7 @@ func (s *stage) event(happens string) event {
 		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
 		"leaves":    {kind: evNews, news: news{DataEnded: true}},
 		"stays":     {kind: evNews, news: news{DataEnded: true}}, // for further devices
-		"fails":     {kind: evNews, news: news{Failed: &StartError{Message: "no room"}}},
+		"fails":     {kind: evNews, news: news{Failed: &status.StartError{Message: "no room"}}},
 		"dies":      {kind: evEnded, how: errors.New("killed")},
 		"ends":      {kind: evEnded},
 		"unstarted": {kind: evNotStarted, how: errors.New("no fork")},

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/control"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 const (
@@ -35,7 +36,7 @@ var wholeEnds = map[string]struct {
 }{
 	"a signal": {want: saysReadyLine + saysEnd, end: func(w *whole) { w.kill(w.cmd.Process.Pid, unix.SIGINT) }},
 	"refused": {"ready", 1, "announce the device: refused\n", func(w *whole) {
-		if text, err := io.ReadAll(w.ready); err != nil || len(text) > 0 && text[0] != announceReady {
+		if text, err := io.ReadAll(w.ready); err != nil || len(text) > 0 && text[0] != 'R' {
 			w.t.Errorf("announced %q, %v", text, err)
 		}
 	}},
@@ -137,7 +138,7 @@ func TestWholeDeviceEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := startWhole(t, "ZRAMFS_TEST_REFUSE="+c.refuses)
 			if c.refuses != "ready" {
-				if report, err := readAnnouncement(w.ready); err != nil {
+				if report, err := status.ReadAnnouncement(w.ready); err != nil {
 					t.Fatal(report, err)
 				}
 				w.untilSaid("msg=ready", 1)

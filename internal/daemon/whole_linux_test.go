@@ -26,8 +26,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -39,12 +39,12 @@ func wholeConfig() (cfg Config, err error) {
 		Latency: pmqos.Low, Cold: idlework.Default, Scrub: time.Hour, SpillDaily: 1 << 30,
 		WorkArgs:   func(c Config) []string { return []string{"work", c.Dir, fmt.Sprint(c.Disksize)} },
 		DeviceArgs: func(c Config) []string { return []string{"keep", c.Dir, fmt.Sprint(c.Disksize)} },
-		Early:      []protect.Protection{{Name: protect.NameIOFlusher, State: protect.StateOK}},
+		Early:      []status.Protection{{Name: status.NameIOFlusher, State: status.OK}},
 		OnEnd: func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "  ended \t well")
 			return errors.Join(err, refusedAt("end"))
 		},
-		OnReady: func(*Report) error { return refusedAt("ready") },
+		OnReady: func(*status.Report) error { return refusedAt("ready") },
 	}
 	_, serr := fmt.Sscan(os.Args[3], &cfg.Disksize)
 	cfg.Algorithm, err = codec.Parse("lz4")
@@ -272,7 +272,7 @@ func (w *whole) write(name, text string) {
 	}
 }
 
-func (w *whole) status() (s Status) {
+func (w *whole) status() (s status.Status) {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, "control/status"))
 	if err = errors.Join(err, json.Unmarshal(text, &s)); err != nil {

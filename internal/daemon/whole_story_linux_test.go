@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/control"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
@@ -26,7 +27,7 @@ func TestWholeDevice(t *testing.T) {
 		return
 	}
 	w := startWhole(t)
-	report, err := readAnnouncement(w.ready)
+	report, err := status.ReadAnnouncement(w.ready)
 	if err != nil || report.PID != w.cmd.Process.Pid || report.Dir != w.dir || report.Disksize != 1<<20 {
 		t.Fatalf("announced %+v, %v\n%s", report, err, w.said())
 	}
@@ -86,7 +87,7 @@ upgraded: worker N serves in place of N; requests waited for T
 }
 
 // dies has the worker die.
-func (w *whole) dies(before Status) Status {
+func (w *whole) dies(before status.Status) status.Status {
 	w.t.Helper()
 	w.kill(before.WorkerPID, unix.SIGKILL)
 	s := w.status()
@@ -98,7 +99,7 @@ func (w *whole) dies(before Status) Status {
 }
 
 // upgrades goes on with workers of the same program, under another name.
-func (w *whole) upgrades(before Status) Status {
+func (w *whole) upgrades(before status.Status) status.Status {
 	w.t.Helper()
 	w.untilSaid("another worker serves", 1)
 	r, err := control.Upgrade(w.dir, "/proc/self/exe")
@@ -117,7 +118,7 @@ func (w *whole) upgrades(before Status) Status {
 
 // madeAnew takes the device its size, sets a backing device, which fails where there is no file,
 // and gives the device another size.
-func (w *whole) madeAnew(before Status) {
+func (w *whole) madeAnew(before status.Status) {
 	w.t.Helper()
 	w.write("block/zram0/reset", "1")
 	backing := filepath.Join(filepath.Dir(w.dir), "backing")
@@ -146,7 +147,7 @@ func (w *whole) refusesToEnd() {
 	}
 	s := w.status()
 	for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
-		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || string(name) != ProcessName+"\n" {
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || string(name) != status.ServerName+"\n" {
 			w.t.Errorf("process %d of %+v is called %q, %v", pid, s, name, err)
 		}
 		for _, ignored := range []unix.Signal{unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGTSTP} {

@@ -18,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
 )
@@ -47,7 +48,7 @@ type worker struct {
 	fillChanged chan struct{}                    // has a value where fill has changed
 	scrub       *idlework.Scrubber               // immutable once serving has begun
 	spill       atomic.Pointer[idlework.Spiller] // the store asks for it as soon as that is there
-	protections []protect.Protection             // complete when ready is closed
+	protections []status.Protection              // complete when ready is closed
 	ready       chan struct{}
 	refused     chan struct{}  // has room for the one answer to news.Resize
 	leaving     chan struct{}  // closed when another worker takes over
@@ -230,7 +231,7 @@ func (w *worker) serve() (err error) {
 	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory(), sparePool()), w.facts.Group) // with room for the next worker
 	w.protections = append(w.protections, protect.CheckPIDNamespace(host.Local), group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
-	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
+	w.protections = status.MergeProtections(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
 		w.facts.Ready, w.facts.ReadyAge = time.Now().UnixNano(), fusefs.SinceBoot()
 	}

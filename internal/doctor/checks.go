@@ -12,7 +12,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -67,7 +67,7 @@ func (m Machine) run(checks []check) (findings []Finding) {
 	for _, check := range checks {
 		f, err := check.run(m)
 		if err != nil {
-			f = Finding{State: protect.StateWarn, Detail: fmt.Sprintf("cannot tell: %v", err)}
+			f = Finding{State: status.Warn, Detail: fmt.Sprintf("cannot tell: %v", err)}
 		}
 		f.Name = check.name
 		findings = append(findings, f)
@@ -79,22 +79,22 @@ func (m Machine) run(checks []check) (findings []Finding) {
 func checkEngines(k imageio.Kind) (Finding, error) {
 	detail, usable, err := k.Check()
 	if err != nil || usable {
-		return Finding{State: protect.StateOK, Detail: detail}, err
+		return Finding{State: status.OK, Detail: detail}, err
 	}
 	return warn(detail, "")
 }
 
 // ok, warn and fail are the outcomes of a check that could be made.
 func ok(format string, args ...any) (Finding, error) {
-	return Finding{State: protect.StateOK, Detail: fmt.Sprintf(format, args...)}, nil
+	return Finding{State: status.OK, Detail: fmt.Sprintf(format, args...)}, nil
 }
 
 func warn(detail, fix string) (Finding, error) {
-	return Finding{State: protect.StateWarn, Detail: detail, Fix: fix}, nil
+	return Finding{State: status.Warn, Detail: detail, Fix: fix}, nil
 }
 
 func fail(detail, fix string) (Finding, error) {
-	return Finding{State: protect.StateFail, Detail: detail, Fix: fix}, nil
+	return Finding{State: status.Fail, Detail: detail, Fix: fix}, nil
 }
 
 // checkKernel names the oldest kernel that can work (4.4 brought MCL_ONFAULT and direct I/O of
@@ -155,17 +155,17 @@ func checkUserNamespace(m Machine) (Finding, error) {
 
 func checkSysAdmin(m Machine) (Finding, error) {
 	return checkCapability(m, host.CapSysAdmin, "CAP_SYS_ADMIN", "mount, loop and swapon are allowed",
-		protect.StateFail, "mount, loop and swapon are not allowed")
+		status.Fail, "mount, loop and swapon are not allowed")
 }
 
 func checkSysResource(m Machine) (Finding, error) {
 	return checkCapability(m, host.CapSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
-		protect.StateWarn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
+		status.Warn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
 }
 
 func checkSysNice(m Machine) (Finding, error) {
 	return checkCapability(m, host.CapSysNice, "CAP_SYS_NICE", "real-time scheduling is allowed",
-		protect.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
+		status.Warn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
 }
 
 // checkIPCLock matters only if locking memory needs the capability.
@@ -174,15 +174,15 @@ func checkIPCLock(m Machine) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	missing := protect.StateFail
+	missing := status.Fail
 	detail := "memory cannot be locked beyond RLIMIT_MEMLOCK"
 	if limit == host.Unlimited {
-		missing, detail = protect.StateOK, "not needed: RLIMIT_MEMLOCK is unlimited"
+		missing, detail = status.OK, "not needed: RLIMIT_MEMLOCK is unlimited"
 	}
 	return checkCapability(m, host.CapIPCLock, "CAP_IPC_LOCK", "memory can be locked without limit", missing, detail)
 }
 
-func checkCapability(m Machine, capability host.Capability, name, granted string, missing protect.State, without string) (Finding, error) {
+func checkCapability(m Machine, capability host.Capability, name, granted string, missing status.State, without string) (Finding, error) {
 	has, err := m.HasCapability(capability)
 	if err != nil {
 		return Finding{}, err
@@ -191,7 +191,7 @@ func checkCapability(m Machine, capability host.Capability, name, granted string
 		return ok("%s", granted)
 	}
 	f := Finding{State: missing, Detail: without}
-	if missing != protect.StateOK {
+	if missing != status.OK {
 		f.Fix = "run as root (sudo)"
 		if uid, err := m.RealUser(); err == nil && uid == 0 {
 			f.Fix = "root lacks it here: give the container or the service the capability " + name

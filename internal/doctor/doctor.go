@@ -14,6 +14,7 @@ import (
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/kubelet"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -31,23 +32,23 @@ type Machine struct {
 	kubelets []kubelet.Kubelet // those that run
 
 	// Tests replace these.
-	protections  func() []protect.Protection     // what the serving process would find out by itself
-	instructions func() daemon.InstructionStatus // what the codecs run on
-	noswap       func() error                    // nil where a tmpfs can be made that is never swapped
+	protections  func() []status.Protection // what the serving process would find out by itself
+	instructions func() status.Instructions // what the codecs run on
+	noswap       func() error               // nil where a tmpfs can be made that is never swapped
 }
 
 // Local returns this machine. The caller sets Engines and the priorities.
 func Local() Machine {
-	protections := func() []protect.Protection { return protect.CheckMachine(daemon.Tasks()) }
+	protections := func() []status.Protection { return protect.CheckMachine(daemon.Tasks()) }
 	return Machine{Root: host.Local, protections: protections, instructions: daemon.Instructions, noswap: tryNoswap}
 }
 
 // A Finding is the outcome of one check of the machine.
 type Finding struct {
-	Name   string        `json:"name"` // short and stable
-	State  protect.State `json:"state"`
-	Detail string        `json:"detail"`
-	Fix    string        `json:"mend,omitempty"` // empty if there is none
+	Name   string       `json:"name"` // short and stable
+	State  status.State `json:"state"`
+	Detail string       `json:"detail"`
+	Fix    string       `json:"mend,omitempty"` // empty if there is none
 }
 
 // String returns a line with the state first.
@@ -88,7 +89,7 @@ var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "latency", 
 
 // newDiagnosis sorts findings and sums them up.
 func newDiagnosis(findings []Finding) Diagnosis {
-	order := map[protect.State]int{protect.StateFail: 0, protect.StateWarn: 1, protect.StateOK: 2}
+	order := map[status.State]int{status.Fail: 0, status.Warn: 1, status.OK: 2}
 	sort.SliceStable(findings, func(i, j int) bool {
 		a, b := &findings[i], &findings[j]
 		return order[a.State]-order[b.State] < 0
@@ -97,11 +98,11 @@ func newDiagnosis(findings []Finding) Diagnosis {
 	missing, slow := 0, 0
 	for _, f := range findings {
 		switch {
-		case f.State == protect.StateFail:
+		case f.State == status.Fail:
 			failures = append(failures, f.Detail)
-		case f.State == protect.StateWarn && slices.Contains(settings, f.Name):
+		case f.State == status.Warn && slices.Contains(settings, f.Name):
 			slow++
-		case f.State == protect.StateWarn:
+		case f.State == status.Warn:
 			missing++
 		}
 	}

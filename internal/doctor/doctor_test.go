@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/tune"
 )
 
@@ -51,12 +50,12 @@ func machineOf(t *testing.T, files map[string]string) Machine {
 	m := Machine{
 		Priority: 100, LastPriority: 85,
 		Root:        host.Root(t.TempDir()),
-		protections: func() []protect.Protection { return nil },
+		protections: func() []status.Protection { return nil },
 		noswap:      func() error { return nil },
-		instructions: func() daemon.InstructionStatus {
-			return daemon.InstructionStatus{
+		instructions: func() status.Instructions {
+			return status.Instructions{
 				Detected: []string{"avx512", "avx2", "generic"}, Usable: []string{"avx512", "avx2", "generic"},
-				Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "avx512"}, {Name: "lz4:fast", Set: "avx2"}},
+				Codecs: []status.Implementation{{Name: "lz4", Set: "avx512"}, {Name: "lz4:fast", Set: "avx2"}},
 			}
 		},
 	}
@@ -77,8 +76,8 @@ func machineOf(t *testing.T, files map[string]string) Machine {
 
 func TestDoctorWellMachine(t *testing.T) {
 	m := machineOf(t, wellMachine())
-	m.protections = func() []protect.Protection {
-		return []protect.Protection{{Name: protect.NameGroup, State: protect.StateOK, Detail: "no limit"}}
+	m.protections = func() []status.Protection {
+		return []status.Protection{{Name: status.NameCgroup, State: status.OK, Detail: "no limit"}}
 	}
 	out := Diagnose(m).Text()
 	want, err := os.ReadFile("testdata/well.txt")
@@ -101,53 +100,53 @@ func TestDoctorFindings(t *testing.T) {
 	tests := []struct {
 		file, text string
 		name       string // of the check
-		state      protect.State
+		state      status.State
 		detail     string
 	}{
-		{"proc/sys/kernel/osrelease", "4.3.0", "kernel", protect.StateFail, "Linux 4.3.0"},
-		{"proc/sys/kernel/osrelease", "3.10.0-1160.el7", "kernel", protect.StateFail, "3.10.0"},
-		{"proc/sys/kernel/osrelease", "4.19.0", "kernel", protect.StateWarn, "no IO_FLUSHER"},
-		{"proc/sys/kernel/osrelease", "5.10.0", "kernel", protect.StateWarn, "lacks noswap"},
-		{"proc/sys/kernel/osrelease", "6.4.0", "kernel", protect.StateOK, ""},
-		{"proc/sys/kernel/osrelease", "banana", "kernel", protect.StateWarn, "cannot tell"},
-		{"dev/fuse", missing, "fuse", protect.StateFail, "/dev/fuse is missing"},
-		{"dev/loop-control", missing, "loop", protect.StateFail, "/dev/loop-control is missing"},
-		{"proc/self/uid_map", "0 1000 1\n", "user-namespace", protect.StateFail, "this is a user namespace"},
-		{"proc/self/uid_map", missing, "user-namespace", protect.StateOK, ""},
-		{"proc/self/status", without(host.CapSysAdmin), "cap-sys-admin", protect.StateFail, "not allowed"},
-		{"proc/self/status", without(host.CapSysResource), "cap-sys-resource", protect.StateWarn, "the OOM killer may kill zramfs"},
-		{"proc/self/status", without(host.CapSysNice), "cap-sys-nice", protect.StateWarn, "real-time"},
-		{"proc/self/status", without(host.CapIPCLock), "cap-ipc-lock", protect.StateFail, "RLIMIT_MEMLOCK"},
-		{"proc/self/status", without(host.CapIPCLock), "memlock-limit", protect.StateFail, "8M"},
-		{"proc/self/status", noCaps, "cap-sys-admin", protect.StateFail, "not allowed"},
-		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", protect.StateWarn, "cannot tell"},
-		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", protect.StateOK, "unlimited"},
-		{"sys/module/zswap/parameters/enabled", "Y\n", "zswap", protect.StateWarn, "zswap is on"},
-		{"sys/module/zswap/parameters/enabled", missing, "zswap", protect.StateOK, "not in this kernel"},
-		{"dev/kmsg", missing, "log", protect.StateWarn, "messages are lost"},
-		{"run/systemd/journal/socket", "", "log", protect.StateOK, "journal"},
-		{"dev/cpu_dma_latency", missing, "latency", protect.StateWarn, "a page fault takes twice as long or more"},
-		{"proc/sys/vm/page-cluster", "0\n", "kernel-parameters", protect.StateWarn, "--tune recommended would change vm.page-cluster 0 -> " + strconv.Itoa(tune.PageCluster)},
-		{"proc/sys/vm/page-cluster", missing, "kernel-parameters", protect.StateOK, "all are"},
-		{"proc/sys/vm/swappiness/directory", "", "kernel-parameters", protect.StateWarn, "cannot tell"},
-		{"proc/sys/vm/swappiness", "60\n", "kernel-parameters", protect.StateWarn, "vm.swappiness 60 -> 133"},
-		{"proc/sys/vm/swappiness", "200\n", "kernel-parameters", protect.StateOK, "all are"},
-		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", protect.StateOK, "to set"},
-		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", protect.StateOK, "has memory.swap.max 0, memory.min 0"},
-		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", protect.StateOK, "counted by cgroup v1"},
-		{"proc/self/mountinfo", missing, "cgroup-v2", protect.StateOK, "no memory controller"},
-		{"proc/self/cgroup", "4:memory:/\n", "cgroup-v2", protect.StateWarn, "cannot tell"},
-		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", protect.StateOK, ""},
-		{"proc/meminfo", missing, "free-memory", protect.StateWarn, "cannot tell"},
-		{"sys/class/zram-control/hot_add", "", "kernel-zram", protect.StateWarn, "kernel zram is here"},
-		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/drivers/block/zram/zram.ko.xz: x\n", "kernel-zram", protect.StateWarn, "can be loaded"},
-		{"lib/modules/6.14.0-31-generic/modules.builtin", "kernel/drivers/block/zram/zram.ko\n", "kernel-zram", protect.StateWarn, "can be loaded"},
-		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/fs/fuse/fuse.ko: x\n", "kernel-zram", protect.StateOK, "neither loaded"},
-		{"sys/block/sda/size", missing, "sys", protect.StateFail, "/sys is not mounted"},
-		{"proc/swaps", missing, "other-swap", protect.StateFail, "without swap"},
-		{"proc/swaps", "Filename\n", "other-swap", protect.StateOK, "no other swap area"},
-		{"proc/swaps", "Filename\n/dev/sda2 partition 2097148 0 100\n", "other-swap", protect.StateWarn, "/dev/sda2 (2G, priority 100)"},
-		{"proc/mdstat", "", "other-swap", protect.StateOK, "/dev/sda2 (2G, priority -2): used after"},
+		{"proc/sys/kernel/osrelease", "4.3.0", "kernel", status.Fail, "Linux 4.3.0"},
+		{"proc/sys/kernel/osrelease", "3.10.0-1160.el7", "kernel", status.Fail, "3.10.0"},
+		{"proc/sys/kernel/osrelease", "4.19.0", "kernel", status.Warn, "no IO_FLUSHER"},
+		{"proc/sys/kernel/osrelease", "5.10.0", "kernel", status.Warn, "lacks noswap"},
+		{"proc/sys/kernel/osrelease", "6.4.0", "kernel", status.OK, ""},
+		{"proc/sys/kernel/osrelease", "banana", "kernel", status.Warn, "cannot tell"},
+		{"dev/fuse", missing, "fuse", status.Fail, "/dev/fuse is missing"},
+		{"dev/loop-control", missing, "loop", status.Fail, "/dev/loop-control is missing"},
+		{"proc/self/uid_map", "0 1000 1\n", "user-namespace", status.Fail, "this is a user namespace"},
+		{"proc/self/uid_map", missing, "user-namespace", status.OK, ""},
+		{"proc/self/status", without(host.CapSysAdmin), "cap-sys-admin", status.Fail, "not allowed"},
+		{"proc/self/status", without(host.CapSysResource), "cap-sys-resource", status.Warn, "the OOM killer may kill zramfs"},
+		{"proc/self/status", without(host.CapSysNice), "cap-sys-nice", status.Warn, "real-time"},
+		{"proc/self/status", without(host.CapIPCLock), "cap-ipc-lock", status.Fail, "RLIMIT_MEMLOCK"},
+		{"proc/self/status", without(host.CapIPCLock), "memlock-limit", status.Fail, "8M"},
+		{"proc/self/status", noCaps, "cap-sys-admin", status.Fail, "not allowed"},
+		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", status.Warn, "cannot tell"},
+		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", status.OK, "unlimited"},
+		{"sys/module/zswap/parameters/enabled", "Y\n", "zswap", status.Warn, "zswap is on"},
+		{"sys/module/zswap/parameters/enabled", missing, "zswap", status.OK, "not in this kernel"},
+		{"dev/kmsg", missing, "log", status.Warn, "messages are lost"},
+		{"run/systemd/journal/socket", "", "log", status.OK, "journal"},
+		{"dev/cpu_dma_latency", missing, "latency", status.Warn, "a page fault takes twice as long or more"},
+		{"proc/sys/vm/page-cluster", "0\n", "kernel-parameters", status.Warn, "--tune recommended would change vm.page-cluster 0 -> " + strconv.Itoa(tune.PageCluster)},
+		{"proc/sys/vm/page-cluster", missing, "kernel-parameters", status.OK, "all are"},
+		{"proc/sys/vm/swappiness/directory", "", "kernel-parameters", status.Warn, "cannot tell"},
+		{"proc/sys/vm/swappiness", "60\n", "kernel-parameters", status.Warn, "vm.swappiness 60 -> 133"},
+		{"proc/sys/vm/swappiness", "200\n", "kernel-parameters", status.OK, "all are"},
+		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", status.OK, "to set"},
+		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", status.OK, "has memory.swap.max 0, memory.min 0"},
+		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", status.OK, "counted by cgroup v1"},
+		{"proc/self/mountinfo", missing, "cgroup-v2", status.OK, "no memory controller"},
+		{"proc/self/cgroup", "4:memory:/\n", "cgroup-v2", status.Warn, "cannot tell"},
+		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", status.OK, ""},
+		{"proc/meminfo", missing, "free-memory", status.Warn, "cannot tell"},
+		{"sys/class/zram-control/hot_add", "", "kernel-zram", status.Warn, "kernel zram is here"},
+		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/drivers/block/zram/zram.ko.xz: x\n", "kernel-zram", status.Warn, "can be loaded"},
+		{"lib/modules/6.14.0-31-generic/modules.builtin", "kernel/drivers/block/zram/zram.ko\n", "kernel-zram", status.Warn, "can be loaded"},
+		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/fs/fuse/fuse.ko: x\n", "kernel-zram", status.OK, "neither loaded"},
+		{"sys/block/sda/size", missing, "sys", status.Fail, "/sys is not mounted"},
+		{"proc/swaps", missing, "other-swap", status.Fail, "without swap"},
+		{"proc/swaps", "Filename\n", "other-swap", status.OK, "no other swap area"},
+		{"proc/swaps", "Filename\n/dev/sda2 partition 2097148 0 100\n", "other-swap", status.Warn, "/dev/sda2 (2G, priority 100)"},
+		{"proc/mdstat", "", "other-swap", status.OK, "/dev/sda2 (2G, priority -2): used after"},
 	}
 	for _, test := range tests {
 		files := wellMachine()
@@ -159,7 +158,7 @@ func TestDoctorFindings(t *testing.T) {
 		if f.State != test.state || !strings.Contains(f.Detail, test.detail) {
 			t.Errorf("%s %q: %s; want %s: %s", test.file, test.text, f, test.state, test.detail)
 		}
-		if wantFix := f.State != protect.StateOK && !strings.HasPrefix(f.Detail, "cannot tell"); (f.Fix != "") != wantFix {
+		if wantFix := f.State != status.OK && !strings.HasPrefix(f.Detail, "cannot tell"); (f.Fix != "") != wantFix {
 			t.Errorf("%s %q: %s: fix %q", test.file, test.text, f, f.Fix)
 		}
 	}
@@ -168,7 +167,7 @@ func TestDoctorFindings(t *testing.T) {
 // TestDoctorHaltPoll: the parameter of the kernel's own polling is wanted where no PM QoS request
 // can be made, and only there.
 func TestDoctorHaltPoll(t *testing.T) {
-	for device, want := range map[bool]protect.State{true: protect.StateOK, false: protect.StateWarn} {
+	for device, want := range map[bool]status.State{true: status.OK, false: status.Warn} {
 		files := wellMachine()
 		files[string(tune.HaltPoll)] = "0\n"
 		if !device {
@@ -187,7 +186,7 @@ func TestDoctorModulesBarred(t *testing.T) {
 		files := wellMachine()
 		files["lib/modules/6.14.0-31-generic/modules.dep"] = "kernel/drivers/block/zram/zram.ko: x\n"
 		files[bar[0]] = bar[1]
-		if f := findingNamed(t, machineOf(t, files).findings(), "kernel-zram"); f.State != protect.StateOK || !strings.Contains(f.Detail, "cannot be loaded") {
+		if f := findingNamed(t, machineOf(t, files).findings(), "kernel-zram"); f.State != status.OK || !strings.Contains(f.Detail, "cannot be loaded") {
 			t.Errorf("%s: %s", bar[0], f)
 		}
 	}
@@ -198,16 +197,16 @@ func TestDoctorOwnSwap(t *testing.T) {
 	files := wellMachine()
 	files["proc/swaps"] = "Filename\n/dev/loop3 partition 2097148 0 100\n"
 	files["sys/block/loop3/loop/backing_file"] = "/zram0\n"
-	if f := findingNamed(t, machineOf(t, files).findings(), "other-swap"); f.State != protect.StateOK {
+	if f := findingNamed(t, machineOf(t, files).findings(), "other-swap"); f.State != status.OK {
 		t.Error(f)
 	}
 }
 
 // TestDiagnosis wants failures first, warnings next, and a verdict that counts them.
 func TestDiagnosis(t *testing.T) {
-	good, lost := Finding{"fuse", protect.StateOK, "there", ""}, Finding{"loop", protect.StateFail, "no loop driver", "modprobe loop"}
-	bare, bare2 := Finding{"cap-sys-nice", protect.StateWarn, "no nice", "x"}, Finding{"noswap", protect.StateWarn, "no noswap", "x"}
-	slow := Finding{"kernel-parameters", protect.StateWarn, "0", "x"}
+	good, lost := Finding{"fuse", status.OK, "there", ""}, Finding{"loop", status.Fail, "no loop driver", "modprobe loop"}
+	bare, bare2 := Finding{"cap-sys-nice", status.Warn, "no nice", "x"}, Finding{"noswap", status.Warn, "no noswap", "x"}
+	slow := Finding{"kernel-parameters", status.Warn, "0", "x"}
 	for _, test := range []struct {
 		findings []Finding
 		first    string
@@ -269,11 +268,11 @@ func TestDoctorWatermarks(t *testing.T) {
 	files := wellMachine()
 	files["proc/sys/vm/min_free_kbytes"] = "4096\n"
 	files["proc/sys/vm/watermark_scale_factor"] = "10\n"
-	if f := findingNamed(t, machineOf(t, files).findings(), "free-memory"); f.State != protect.StateWarn || !strings.Contains(f.Detail, "4M free") || f.Fix == "" {
+	if f := findingNamed(t, machineOf(t, files).findings(), "free-memory"); f.State != status.Warn || !strings.Contains(f.Detail, "4M free") || f.Fix == "" {
 		t.Errorf("%s; want a warning of 4M", f)
 	}
 	files["proc/sys/vm/watermark_scale_factor"] = "100\n"
-	if f := findingNamed(t, machineOf(t, files).findings(), "free-memory"); f.State != protect.StateOK {
+	if f := findingNamed(t, machineOf(t, files).findings(), "free-memory"); f.State != status.OK {
 		t.Errorf("%s; want ok, since the watermarks are far apart", f)
 	}
 }
@@ -281,12 +280,12 @@ func TestDoctorWatermarks(t *testing.T) {
 func TestDoctorNoswap(t *testing.T) {
 	for _, test := range []struct {
 		err    error
-		state  protect.State
+		state  status.State
 		detail string
 	}{
-		{nil, protect.StateOK, "never swapped"},
-		{errors.New("set noswap: invalid argument"), protect.StateWarn, "invalid argument"},
-		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), protect.StateWarn, "cannot tell: fsopen tmpfs: permission denied (run as root)"},
+		{nil, status.OK, "never swapped"},
+		{errors.New("set noswap: invalid argument"), status.Warn, "invalid argument"},
+		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), status.Warn, "cannot tell: fsopen tmpfs: permission denied (run as root)"},
 	} {
 		m := machineOf(t, wellMachine())
 		m.noswap = func() error { return test.err }
@@ -298,10 +297,10 @@ func TestDoctorNoswap(t *testing.T) {
 
 func TestDoctorInstructions(t *testing.T) {
 	m := machineOf(t, wellMachine())
-	m.instructions = func() daemon.InstructionStatus {
-		return daemon.InstructionStatus{
+	m.instructions = func() status.Instructions {
+		return status.Instructions{
 			Detected: []string{"avx512", "avx2", "generic"}, Usable: []string{"generic"},
-			Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "generic"}, {Name: "page", Set: "generic"}},
+			Codecs: []status.Implementation{{Name: "lz4", Set: "generic"}, {Name: "page", Set: "generic"}},
 		}
 	}
 	f := findingNamed(t, m.findings(), "instruction-sets")

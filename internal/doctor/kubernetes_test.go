@@ -10,7 +10,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/kubelet"
 	"github.com/zramfs/zramfs/internal/podswap"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 const (
@@ -64,7 +64,7 @@ func node(t *testing.T, files map[string]string) Machine {
 func TestNodeThatIsWell(t *testing.T) {
 	d := Diagnose(node(t, nodeMachine()))
 	for _, f := range d.Checks {
-		if f.State != protect.StateOK {
+		if f.State != status.OK {
 			t.Errorf("not well: %s", f)
 		}
 	}
@@ -88,30 +88,30 @@ func TestNodeFindings(t *testing.T) {
 	swapMax := burstable + strings.Repeat("a", 64) + ".scope/memory.swap.max"
 	for _, test := range []struct {
 		file, text, name string
-		state            protect.State
+		state            status.State
 		detail, fix      string
 	}{
-		{kubeadm, "kind: KubeletConfiguration\n", "kubelet", protect.StateFail, "failSwapOn true by the default", "Set failSwapOn: false in /" + kubeadm},
-		{kubeadm, "failSwapOn: true\n", "kubelet", protect.StateFail, "its pods are moved", "zramfs up --force"},
-		{kubeadm, missing, "kubelet", protect.StateFail, "cannot be told", ""},
-		{"proc/812/stat", missing, "kubelet", protect.StateWarn, "no kubelet runs", "hostPID"},
-		{kubeadm, "failSwapOn: false\n", "swap-behavior", protect.StateWarn, "NoSwap by the default", "limited-swap"},
-		{kubeadm, "memorySwap: {swapBehavior: UnlimitedSwap}\n", "swap-behavior", protect.StateWarn, "UnlimitedSwap", "LimitedSwap"},
-		{kubeadm, "featureGates: {NodeSwap: false}\n", "swap-behavior", protect.StateWarn, "NodeSwap is off", "leave it on"},
-		{swapMax, "0\n", "pod-swap", protect.StateWarn, "of 1 container 0 may swap now, and 1 under LimitedSwap; 1 have another limit", "restart"},
-		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "pod-cgroups", protect.StateWarn, "cgroup v1", "boot it"},
-		{"proc/812/stat", "812 (kubelet) S 1 1 1 0 -1 4194560 1 1 0 0 10 10 0 0 20 0 9 0 3000 1 1\n", "kubelet-restart", protect.StateWarn, "older than swap", "restart the kubelet"},
-		{"proc/meminfo", "MemTotal: 8388608 kB\n", "kubelet-restart", protect.StateOK, "after up restart", ""},
-		{kubeadm, "failSwapOn: false\n", "eviction", protect.StateWarn, "100Mi is above vm.min_free_kbytes (66M)", "102400"},
-		{kubeadm, "evictionHard: {memory.available: 5%}\n", "eviction", protect.StateWarn, "5% is above", ""},
-		{kubeadm, "evictionHard: {memory.available: many}\n", "eviction", protect.StateWarn, "cannot tell", ""},
-		{kubeadm, "evictionHard: {nodefs.available: 5%}\n", "eviction", protect.StateOK, "no memory.available", ""},
-		{"proc/sys/kernel/osrelease", "6.1.0\n", "tmpfs-noswap", protect.StateWarn, "can be swapped", "6.4"},
-		{"proc/swaps", "Filename\n/dev/sda2 partition 2097148 0 -2\n", "secrets", protect.StateWarn, "can reach /dev/sda2", "dm-crypt"},
-		{"proc/self/status", "CapEff:\t000001ffffffffff\nSeccomp:\t2\n", "seccomp", protect.StateWarn, "filter", "Unconfined"},
-		{"proc/self/attr/current", "cri-containerd.apparmor.d (enforce)\n", "security-module", protect.StateWarn, "(enforce)", "privileged"},
-		{"proc/self/attr/current", "system_u:system_r:container_t:s0:c1,c2\x00", "security-module", protect.StateWarn, "container_t", "spc_t"},
-		{"proc/self/attr/current", "unconfined\n", "security-module", protect.StateOK, "unconfined", ""},
+		{kubeadm, "kind: KubeletConfiguration\n", "kubelet", status.Fail, "failSwapOn true by the default", "Set failSwapOn: false in /" + kubeadm},
+		{kubeadm, "failSwapOn: true\n", "kubelet", status.Fail, "its pods are moved", "zramfs up --force"},
+		{kubeadm, missing, "kubelet", status.Fail, "cannot be told", ""},
+		{"proc/812/stat", missing, "kubelet", status.Warn, "no kubelet runs", "hostPID"},
+		{kubeadm, "failSwapOn: false\n", "swap-behavior", status.Warn, "NoSwap by the default", "limited-swap"},
+		{kubeadm, "memorySwap: {swapBehavior: UnlimitedSwap}\n", "swap-behavior", status.Warn, "UnlimitedSwap", "LimitedSwap"},
+		{kubeadm, "featureGates: {NodeSwap: false}\n", "swap-behavior", status.Warn, "NodeSwap is off", "leave it on"},
+		{swapMax, "0\n", "pod-swap", status.Warn, "of 1 container 0 may swap now, and 1 under LimitedSwap; 1 have another limit", "restart"},
+		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "pod-cgroups", status.Warn, "cgroup v1", "boot it"},
+		{"proc/812/stat", "812 (kubelet) S 1 1 1 0 -1 4194560 1 1 0 0 10 10 0 0 20 0 9 0 3000 1 1\n", "kubelet-restart", status.Warn, "older than swap", "restart the kubelet"},
+		{"proc/meminfo", "MemTotal: 8388608 kB\n", "kubelet-restart", status.OK, "after up restart", ""},
+		{kubeadm, "failSwapOn: false\n", "eviction", status.Warn, "100Mi is above vm.min_free_kbytes (66M)", "102400"},
+		{kubeadm, "evictionHard: {memory.available: 5%}\n", "eviction", status.Warn, "5% is above", ""},
+		{kubeadm, "evictionHard: {memory.available: many}\n", "eviction", status.Warn, "cannot tell", ""},
+		{kubeadm, "evictionHard: {nodefs.available: 5%}\n", "eviction", status.OK, "no memory.available", ""},
+		{"proc/sys/kernel/osrelease", "6.1.0\n", "tmpfs-noswap", status.Warn, "can be swapped", "6.4"},
+		{"proc/swaps", "Filename\n/dev/sda2 partition 2097148 0 -2\n", "secrets", status.Warn, "can reach /dev/sda2", "dm-crypt"},
+		{"proc/self/status", "CapEff:\t000001ffffffffff\nSeccomp:\t2\n", "seccomp", status.Warn, "filter", "Unconfined"},
+		{"proc/self/attr/current", "cri-containerd.apparmor.d (enforce)\n", "security-module", status.Warn, "(enforce)", "privileged"},
+		{"proc/self/attr/current", "system_u:system_r:container_t:s0:c1,c2\x00", "security-module", status.Warn, "container_t", "spc_t"},
+		{"proc/self/attr/current", "unconfined\n", "security-module", status.OK, "unconfined", ""},
 	} {
 		files := nodeMachine()
 		files[test.file] = test.text
@@ -137,7 +137,7 @@ func TestNodeWithConfigz(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Kubernetes.Configz = &settings
-	if f := findingNamed(t, Diagnose(m).Checks, "kubelet"); f.State != protect.StateOK || !strings.Contains(f.Detail, "/configz") {
+	if f := findingNamed(t, Diagnose(m).Checks, "kubelet"); f.State != status.OK || !strings.Contains(f.Detail, "/configz") {
 		t.Errorf("%s", f)
 	}
 }
@@ -146,7 +146,7 @@ func TestNodeWithConfigz(t *testing.T) {
 func TestDoctorKubelet(t *testing.T) {
 	files := nodeMachine()
 	files[kubeadm] = "failSwapOn: true\n"
-	if d := Diagnose(machineOf(t, files)); d.Works || findingNamed(t, d.Checks, "kubelet").State != protect.StateFail || d.Containers != nil {
+	if d := Diagnose(machineOf(t, files)); d.Works || findingNamed(t, d.Checks, "kubelet").State != status.Fail || d.Containers != nil {
 		t.Errorf("%+v", d)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -34,7 +35,7 @@ type Packer struct {
 	ended  sync.WaitGroup
 	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
 	joiner *store.Clusterer    // nil where the image holds no clusters; as recomp
-	before ColdStatus          // of the present run; as recomp
+	before status.Cold         // of the present run; as recomp
 	packed store.Recompressed  // what it has done so far; as recomp
 	joined store.Recompressed  // likewise
 	level  level               // of the present run; as recomp
@@ -43,39 +44,8 @@ type Packer struct {
 	again  bool                // it was ended to begin anew at another level; as recomp
 
 	mu     sync.Mutex
-	status ColdStatus // guarded by mu
+	status status.Cold // guarded by mu
 }
-
-// ColdStatus says from when on pages are cold, and what became of them. Counts begin with the
-// process.
-type ColdStatus struct {
-	// Share is the part of one processor that packing may take, in per cent; 0 where it is off.
-	Share int `json:"share_percent"`
-	// State is "packing", "waiting" for pages to become cold or for time, or "off".
-	State string `json:"state"`
-	// Reason says why the state is off, or what packing waits for; empty where nothing is to be
-	// said.
-	Reason string `json:"reason"`
-	// AgeSeconds is the age from which on pages are cold.
-	AgeSeconds float64 `json:"age_seconds"`
-	// ReadRate is the part of the stored pages that was read in the last minute after they became
-	// cold.
-	ReadRate float64 `json:"read_rate"`
-	// Pages is the number of pages packed, each by itself, Joined that of pages joined in clusters,
-	// and SavedBytes what both made their objects shorter.
-	Pages      uint64 `json:"pages"`
-	Joined     uint64 `json:"joined_pages"`
-	SavedBytes uint64 `json:"saved_bytes"`
-	// SpentSeconds is the time that packing took of one processor.
-	SpentSeconds float64 `json:"spent_seconds"`
-}
-
-// The states of a Packer.
-const (
-	StatePacking = "packing"
-	StateWaiting = "waiting"
-	StateOff     = "off"
-)
 
 // NewPacker returns a Packer for s that does nothing yet, and nothing while the machine is busy
 // unless a lowered limit makes writes fail. A value from filled, which may be nil, has it look at
@@ -88,11 +58,11 @@ func NewPacker(s *store.Store, share Share, busy Busy, filled <-chan struct{}) *
 		}
 		return busy()
 	})
-	p.status = ColdStatus{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
+	p.status = status.Cold{Share: int(share), State: status.Waiting, AgeSeconds: mostAge.Seconds()}
 	err := p.prepare()
 	if err != nil {
 		p.recomp = nil
-		p.status.Share, p.status.State, p.status.Reason = 0, StateOff, err.Error()
+		p.status.Share, p.status.State, p.status.Reason = 0, status.Off, err.Error()
 	}
 	return p
 }
@@ -133,7 +103,7 @@ func (p *Packer) Close() error {
 }
 
 // Status returns what the Packer does now.
-func (p *Packer) Status() ColdStatus {
+func (p *Packer) Status() status.Cold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
@@ -151,7 +121,7 @@ func (p *Packer) run() {
 		if due {
 			age := ages.look(stats.Ages.Refaults, stats.OrigDataSize/store.PageSize, now.Sub(last))
 			last = now
-			p.say(func(s *ColdStatus) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
+			p.say(func(s *status.Cold) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
 		}
 		if due || fill >= scarce {
 			var from from
@@ -234,10 +204,10 @@ func harder(fill float64, cold time.Duration, share Share) (from, Share) {
 func (p *Packer) pack(ctx context.Context, from from) {
 	p.again = false
 	if reason := p.pacer.busy(); reason != "" {
-		p.say(func(s *ColdStatus) { s.State, s.Reason = StateWaiting, reason })
+		p.say(func(s *status.Cold) { s.State, s.Reason = status.Waiting, reason })
 		return
 	}
-	p.say(func(s *ColdStatus) { s.State, s.Reason = StatePacking, "" })
+	p.say(func(s *status.Cold) { s.State, s.Reason = status.Packing, "" })
 	ctx, p.end = context.WithCancel(ctx)
 	defer p.end()
 	p.looked = time.Now()
@@ -246,9 +216,9 @@ func (p *Packer) pack(ctx context.Context, from from) {
 	if p.packed, err = p.recomp.Run(ctx, from.packed); p.joiner != nil && err == nil {
 		p.joined, err = p.joiner.Run(ctx, from.joined)
 	}
-	p.say(func(s *ColdStatus) {
+	p.say(func(s *status.Cold) {
 		p.add(s)
-		s.State, s.Reason = StateWaiting, ""
+		s.State, s.Reason = status.Waiting, ""
 		if err != nil && ctx.Err() == nil {
 			s.Reason = fmt.Sprint(err)
 		}
@@ -256,7 +226,7 @@ func (p *Packer) pack(ctx context.Context, from from) {
 }
 
 // add sets the counts to what they were before the present run and what that has done.
-func (p *Packer) add(s *ColdStatus) {
+func (p *Packer) add(s *status.Cold) {
 	s.Pages, s.Joined = p.before.Pages+p.packed.Pages, p.before.Joined+p.joined.Pages
 	s.SavedBytes = p.before.SavedBytes + p.packed.SavedBytes + p.joined.SavedBytes
 }
@@ -266,8 +236,8 @@ func (p *Packer) add(s *ColdStatus) {
 func (p *Packer) restAfter(did *store.Recompressed) func(store.Recompressed) {
 	return func(sofar store.Recompressed) {
 		*did = sofar
-		took := p.pacer.rest(func(reason string) { p.say(func(s *ColdStatus) { s.Reason = reason }) })
-		p.say(func(s *ColdStatus) {
+		took := p.pacer.rest(func(reason string) { p.say(func(s *status.Cold) { s.Reason = reason }) })
+		p.say(func(s *status.Cold) {
 			p.add(s)
 			s.SpentSeconds += took.Seconds()
 		})
@@ -288,7 +258,7 @@ func (p *Packer) look() {
 	}
 }
 
-func (p *Packer) say(change func(*ColdStatus)) {
+func (p *Packer) say(change func(*status.Cold)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.status)

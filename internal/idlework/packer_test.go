@@ -15,6 +15,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -75,7 +76,7 @@ func TestPackerPacks(t *testing.T) {
 	reason.Store("programs wait for processors")
 	p := NewPacker(s, 100, func() string { return reason.Load().(string) }, nil)
 	p.pack(t.Context(), from{time.Second, time.Second})
-	if got := p.Status(); got.State != StateWaiting || got.Reason != "programs wait for processors" || got.Pages != 0 {
+	if got := p.Status(); got.State != status.Waiting || got.Reason != "programs wait for processors" || got.Pages != 0 {
 		t.Errorf("on a busy machine: %+v", got)
 	}
 	reason.Store("")
@@ -165,7 +166,7 @@ func TestPackerRuns(t *testing.T) {
 	}
 	none := NewPacker(s, 0, calm, nil)
 	none.Start(direct)
-	if got := none.Status(); got.State != StateOff || got.Reason == "" {
+	if got := none.Status(); got.State != status.Off || got.Reason == "" {
 		t.Errorf("%+v", got)
 	}
 	if err := none.Close(); err != nil {

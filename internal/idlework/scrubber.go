@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -45,39 +46,16 @@ type Scrubber struct {
 	ended   sync.WaitGroup
 
 	mu     sync.Mutex
-	status ScrubStatus // guarded by mu
+	status status.Scrub // guarded by mu
 }
-
-// ScrubStatus says what was proved since the process began.
-type ScrubStatus struct {
-	// EverySeconds is the time between scrubs; 0 where there are none.
-	EverySeconds float64 `json:"every_seconds"`
-	// State is "scrubbing", "waiting" or "off".
-	State string `json:"state"`
-	// Reason says what a scrub waits for; empty where nothing is to be said.
-	Reason string `json:"reason"`
-	// Ended is when the last scrub ended; null before the first one did.
-	Ended *time.Time `json:"ended"`
-	// Pages is the number of pages that the last scrub proved, and Damaged how many of them read
-	// with an error.
-	Pages   uint64 `json:"pages"`
-	Damaged uint64 `json:"damaged"`
-	// DamagedPages has the numbers of the first 16 of them.
-	DamagedPages []uint64 `json:"damaged_pages"`
-	// SpentSeconds is the time that scrubs took of one processor.
-	SpentSeconds float64 `json:"spent_seconds"`
-}
-
-// StateScrubbing is the state of a Scrubber at work; StateWaiting and StateOff are the others.
-const StateScrubbing = "scrubbing"
 
 // NewScrubber returns a Scrubber for s that does nothing yet, nor while the machine is busy. It
 // tells damaged the number of each page whose read would fail, from a goroutine of its own.
 func NewScrubber(s *store.Store, every time.Duration, busy Busy, damaged func(page uint64)) *Scrubber {
 	c := &Scrubber{every: every, store: s, damaged: damaged, pacer: newPacer(Default, busy)}
-	c.status = ScrubStatus{EverySeconds: every.Seconds(), State: StateWaiting, DamagedPages: []uint64{}}
+	c.status = status.Scrub{EverySeconds: every.Seconds(), State: status.Waiting, DamagedPages: []uint64{}}
 	if every == 0 {
-		c.status.State = StateOff
+		c.status.State = status.Off
 	}
 	return c
 }
@@ -97,7 +75,7 @@ func (c *Scrubber) Close() error {
 }
 
 // Status returns what the Scrubber does now.
-func (c *Scrubber) Status() ScrubStatus {
+func (c *Scrubber) Status() status.Scrub {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.status
@@ -119,7 +97,7 @@ func (c *Scrubber) run() {
 
 // scrub proves all pages once.
 func (c *Scrubber) scrub(ctx context.Context) {
-	c.say(func(s *ScrubStatus) { s.State = StateScrubbing })
+	c.say(func(s *status.Scrub) { s.State = status.Scrubbing })
 	named := []uint64{}
 	c.pacer.begin()
 	did, err := c.store.Scrub(ctx, func(page uint64) {
@@ -128,8 +106,8 @@ func (c *Scrubber) scrub(ctx context.Context) {
 		}
 		c.damaged(page)
 	}, c.rest)
-	c.say(func(s *ScrubStatus) {
-		s.State, s.Reason = StateWaiting, ""
+	c.say(func(s *status.Scrub) {
+		s.State, s.Reason = status.Waiting, ""
 		if err == nil {
 			now := time.Now()
 			s.Ended, s.Pages, s.Damaged, s.DamagedPages = &now, did.Pages, did.Damaged, named
@@ -141,11 +119,11 @@ func (c *Scrubber) scrub(ctx context.Context) {
 
 // rest is what the store calls after each piece.
 func (c *Scrubber) rest() {
-	took := c.pacer.rest(func(reason string) { c.say(func(s *ScrubStatus) { s.Reason = reason }) })
-	c.say(func(s *ScrubStatus) { s.SpentSeconds += took.Seconds() })
+	took := c.pacer.rest(func(reason string) { c.say(func(s *status.Scrub) { s.Reason = reason }) })
+	c.say(func(s *status.Scrub) { s.SpentSeconds += took.Seconds() })
 }
 
-func (c *Scrubber) say(change func(*ScrubStatus)) {
+func (c *Scrubber) say(change func(*status.Scrub)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(&c.status)

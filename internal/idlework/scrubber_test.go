@@ -5,12 +5,14 @@ package idlework
 import (
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A Scrubber proves all pages, again and again, and ends.
 func TestScrubberProvesAll(t *testing.T) {
 	c := NewScrubber(newStore(t), 200*time.Millisecond, calm, func(page uint64) { t.Errorf("page %d is damaged", page) })
-	if got := c.Status(); got.State != StateWaiting || got.Ended != nil {
+	if got := c.Status(); got.State != status.Waiting || got.Ended != nil {
 		t.Errorf("%+v", got)
 	}
 	c.Start(direct)
@@ -20,7 +22,7 @@ func TestScrubberProvesAll(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := c.Status(); got.Ended == nil || got.Pages != pages || got.Damaged != 0 || got.State != StateWaiting || got.SpentSeconds <= 0 {
+	if got := c.Status(); got.Ended == nil || got.Pages != pages || got.Damaged != 0 || got.State != status.Waiting || got.SpentSeconds <= 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -28,7 +30,7 @@ func TestScrubberProvesAll(t *testing.T) {
 func TestScrubberIsOff(t *testing.T) {
 	c := NewScrubber(newStore(t), 0, calm, func(uint64) {})
 	c.Start(direct)
-	if got := c.Status(); got.State != StateOff {
+	if got := c.Status(); got.State != status.Off {
 		t.Errorf("%+v", got)
 	}
 	if err := c.Close(); err != nil {

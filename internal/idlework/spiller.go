@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -41,11 +42,11 @@ type Spiller struct {
 	ended sync.WaitGroup
 
 	mu      sync.Mutex
-	started bool        // guarded by mu
-	status  SpillStatus // guarded by mu
-	began   time.Time   // when the present step began or moved on; zero between rounds; guarded by mu
-	had     uint64      // what wrote said then; guarded by mu
-	vain    time.Time   // until when a step would move nothing; guarded by mu
+	started bool         // guarded by mu
+	status  status.Spill // guarded by mu
+	began   time.Time    // when the present step began or moved on; zero between rounds; guarded by mu
+	had     uint64       // what wrote said then; guarded by mu
+	vain    time.Time    // until when a step would move nothing; guarded by mu
 }
 
 // A Mover moves pages of a store to its backing device.
@@ -57,44 +58,25 @@ type Mover interface {
 	Spent(now time.Time) (pages uint64)
 }
 
-// SpillStatus says what a device has moved to its backing device by itself since its process began.
-type SpillStatus struct {
-	// DailyBytes is how many bytes of pages may be moved in 24 hours; 0 where none are.
-	DailyBytes uint64 `json:"daily_bytes"`
-	// State is "spilling", "waiting" for the memory limit to come near, or "off".
-	State string `json:"state"`
-	// Reason says why the state is off, or why pages are not moved although the limit is near;
-	// empty where nothing is to be said.
-	Reason string `json:"reason"`
-	// SpentBytes is how many bytes of pages were moved in the last 24 hours, and in up to four
-	// before, also by processes before this one.
-	SpentBytes uint64 `json:"spent_bytes"`
-	// Pages is the number of pages moved so far.
-	Pages uint64 `json:"pages"`
-}
-
-// StateSpilling is the state of a Spiller at work; StateWaiting and StateOff are the others.
-const StateSpilling = "spilling"
-
 // NewSpiller returns a Spiller for s that does nothing yet. It has m move daily bytes of pages in
 // 24 hours at the most. A nil m is for a store without a backing device. age is the age from which
 // on pages are cold.
 func NewSpiller(s *store.Store, daily uint64, age func() time.Duration, m Mover) *Spiller {
 	p := &Spiller{store: s, mover: m, age: age, stop: make(chan struct{}), asked: make(chan struct{}, 1)}
 	p.wrote = func() uint64 { return s.Stats().BackingWrites }
-	p.status = SpillStatus{DailyBytes: daily, State: StateWaiting}
+	p.status = status.Spill{DailyBytes: daily, State: status.Waiting}
 	switch {
 	case m == nil:
-		p.status = SpillStatus{State: StateOff, Reason: "no backing device"}
+		p.status = status.Spill{State: status.Off, Reason: "no backing device"}
 	case daily == 0:
-		p.status = SpillStatus{State: StateOff, Reason: "switched off"}
+		p.status = status.Spill{State: status.Off, Reason: "switched off"}
 	}
 	return p
 }
 
 // Start spills in the background from now on.
 func (p *Spiller) Start() {
-	if p.Status().State != StateOff {
+	if p.Status().State != status.Off {
 		p.mu.Lock()
 		p.started = true
 		p.mu.Unlock()
@@ -110,7 +92,7 @@ func (p *Spiller) Close() error {
 }
 
 // Status returns what the Spiller does now.
-func (p *Spiller) Status() SpillStatus {
+func (p *Spiller) Status() status.Spill {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
@@ -123,7 +105,7 @@ func (p *Spiller) Relieve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if !p.started || stopped(p.stop) || p.status.State == StateOff || now.Before(p.vain) || p.stuck(now) {
+	if !p.started || stopped(p.stop) || p.status.State == status.Off || now.Before(p.vain) || p.stuck(now) {
 		return false
 	}
 	select {
@@ -163,7 +145,7 @@ func (p *Spiller) run() {
 func (p *Spiller) round(fill float64, now time.Time) time.Duration {
 	if fill < scarce {
 		spent := p.spent(now)
-		p.say(func(s *SpillStatus) { s.State, s.Reason, s.SpentBytes = StateWaiting, "", spent })
+		p.say(func(s *status.Spill) { s.State, s.Reason, s.SpentBytes = status.Waiting, "", spent })
 		return fillEvery
 	}
 	age := max(p.age(), spillAge)
@@ -182,16 +164,16 @@ func (p *Spiller) move(now time.Time, most uint64, age time.Duration) (pause tim
 	spent, daily := p.spent(now), p.Status().DailyBytes
 	most = min(most, daily-min(spent, daily))
 	if most < leastSpill {
-		p.say(func(s *SpillStatus) {
-			s.State, s.Reason, s.SpentBytes = StateWaiting, "all that may be moved in 24 hours was", spent
+		p.say(func(s *status.Spill) {
+			s.State, s.Reason, s.SpentBytes = status.Waiting, "all that may be moved in 24 hours was", spent
 			p.vain = now.Add(spillAgain)
 		})
 		return spillAgain
 	}
 	pages, err := p.steps(int(most/store.PageSize), age)
 	spent, pause = p.spent(now), fillEvery
-	p.say(func(s *SpillStatus) {
-		s.State, s.SpentBytes = StateWaiting, spent
+	p.say(func(s *status.Spill) {
+		s.State, s.SpentBytes = status.Waiting, spent
 		s.Pages += pages
 		p.began = time.Time{}
 		switch {
@@ -215,7 +197,7 @@ func (p *Spiller) move(now time.Time, most uint64, age time.Duration) (pause tim
 // returns how many.
 func (p *Spiller) steps(most int, age time.Duration) (pages uint64, err error) {
 	for pages < uint64(most) && err == nil && !stopped(p.stop) {
-		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began, p.had = StateSpilling, "", time.Now(), p.wrote() })
+		p.say(func(s *status.Spill) { s.State, s.Reason, p.began, p.had = status.Spilling, "", time.Now(), p.wrote() })
 		step, n := min(most-int(pages), stepBytes/store.PageSize), uint64(0)
 		n, err = p.mover.Spill(age, step)
 		if pages += n; n < uint64(step) {
@@ -228,7 +210,7 @@ func (p *Spiller) steps(most int, age time.Duration) (pages uint64, err error) {
 // spent is how many bytes of pages were moved in the 24 hours before now.
 func (p *Spiller) spent(now time.Time) (bytes uint64) { return p.mover.Spent(now) * store.PageSize }
 
-func (p *Spiller) say(change func(*SpillStatus)) {
+func (p *Spiller) say(change func(*status.Spill)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.status)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -74,7 +75,7 @@ func TestSpillerKeepsToItsBudget(t *testing.T) {
 	p := NewSpiller(newStore(t), 500<<20, hour, m)
 	p.started = true
 	now := time.Now()
-	if pause := p.round(0.79, now); pause != fillEvery || len(m.asked) > 0 || p.Status().State != StateWaiting {
+	if pause := p.round(0.79, now); pause != fillEvery || len(m.asked) > 0 || p.Status().State != status.Waiting {
 		t.Errorf("far from the limit: %v, %+v", m.asked, p.Status())
 	}
 	p.round(0.8, now)
@@ -185,7 +186,7 @@ func TestSpillerWithoutDevice(t *testing.T) {
 		"switched off":      NewSpiller(nil, 0, nil, m),
 	} {
 		p.Start()
-		if got := p.Status(); got.State != StateOff || got.Reason != reason || p.Relieve() {
+		if got := p.Status(); got.State != status.Off || got.Reason != reason || p.Relieve() {
 			t.Errorf("%+v", got)
 		}
 		if err := p.Close(); err != nil {

@@ -12,11 +12,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
-	"github.com/zramfs/zramfs/internal/idlework"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/telemetry/latency"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -27,20 +25,20 @@ var build = Build{Version: "1.2.3", Revision: "abc", Go: "go1.26"}
 // look has three devices: one used as swap, one without a use, and one that does not answer.
 func look() Look {
 	const mib = 1 << 20
-	status := func() *daemon.Status {
-		return &daemon.Status{
+	status := func() *status.Status {
+		return &status.Status{
 			Version: "1.0", Disksize: 1024 * mib, Algorithm: "adaptive", MemLimit: 512 * mib, CPUSeconds: 7.25, ProcessMemoryBytes: 20 * mib,
-			Memory: daemon.MemoryStatus{OrigDataSize: 400 * mib, ComprDataSize: 80 * mib, MemUsedTotal: 100 * mib, IndexBytes: 2 * mib, ReserveBytes: 4 * mib},
-			Codecs: []daemon.CodecStatus{{Name: "page:dense", Pages: 90000, Bytes: 80 * mib}, {Name: "same", Pages: 12400}},
-			IO:     daemon.IOStatus{Reads: 7, Writes: 8, Discards: 9, FailedWrites: 3},
-			Operations: []daemon.OperationStatus{{Op: "read", Requests: 5, Pages: 7, Bytes: 7 << 12, Errors: 1, SecondsTotal: 0.25,
+			Memory: status.Memory{OrigDataSize: 400 * mib, ComprDataSize: 80 * mib, MemUsedTotal: 100 * mib, IndexBytes: 2 * mib, ReserveBytes: 4 * mib},
+			Codecs: []status.Codec{{Name: "page:dense", Pages: 90000, Bytes: 80 * mib}, {Name: "same", Pages: 12400}},
+			IO:     status.IO{Reads: 7, Writes: 8, Discards: 9, FailedWrites: 3},
+			Operations: []status.Operation{{Op: "read", Requests: 5, Pages: 7, Bytes: 7 << 12, Errors: 1, SecondsTotal: 0.25,
 				Buckets: latency.Histogram{{4608, 2}, {16384, 1}, {2 << 30, 2}}}},
-			Backing:     daemon.BackingStatus{Path: "/dev/sdz", Capacity: 1000, Pages: 100, Reads: 5, Writes: 110, FailedWrites: 2},
-			Cold:        idlework.ColdStatus{Share: 5, State: idlework.StateWaiting, AgeSeconds: 190, ReadRate: 0.001, SavedBytes: mib, SpentSeconds: 0.5},
-			Scrub:       idlework.ScrubStatus{State: idlework.StateWaiting, Ended: new(time.Unix(9e8, 0)), Damaged: 1, DamagedPages: []uint64{7}},
+			Backing:     status.Backing{Path: "/dev/sdz", Capacity: 1000, Pages: 100, Reads: 5, Writes: 110, FailedWrites: 2},
+			Cold:        status.Cold{Share: 5, State: status.Waiting, AgeSeconds: 190, ReadRate: 0.001, SavedBytes: mib, SpentSeconds: 0.5},
+			Scrub:       status.Scrub{State: status.Waiting, Ended: new(time.Unix(9e8, 0)), Damaged: 1, DamagedPages: []uint64{7}},
 			EventsTotal: map[string]uint64{"started": 1},
-			Ages:        daemon.AgesStatus{Classes: []daemon.AgeStatus{{FromSeconds: 4, ToSeconds: 14, Pages: 2, Refaults: 1}}},
-			Protections: []protect.Protection{{Name: protect.NameMemory, State: protect.StateOK}, {Name: protect.NameOOM, State: protect.StateWarn}},
+			Ages:        status.Ages{Classes: []status.Age{{FromSeconds: 4, ToSeconds: 14, Pages: 2, Refaults: 1}}},
+			Protections: []status.Protection{{Name: status.NameMemory, State: status.OK}, {Name: status.NameOOM, State: status.Warn}},
 		}
 	}
 	odd := status()

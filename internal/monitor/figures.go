@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/telemetry/latency"
 )
@@ -182,7 +181,7 @@ func (s *samples) memory(d swapdev.Device) {
 	s.add(pagesCompacted, float64(m.PagesCompacted))
 }
 
-func (s *samples) service(st *daemon.Status) {
+func (s *samples) service(st *status.Status) {
 	s.operations(st)
 	if b := st.Backing; b.Path != "" {
 		s.add(backingSize, float64(b.Capacity*pageSize))
@@ -198,7 +197,7 @@ func (s *samples) service(st *daemon.Status) {
 	s.add(restartsRecent, float64(st.RestartsRecent))
 	s.flag(survivesCrash, st.SurvivesCrash)
 	for _, p := range st.Protections {
-		s.flag(protection, p.State == protect.StateOK, p.Name)
+		s.flag(protection, p.State == status.OK, p.Name)
 	}
 	if st.CPUSeconds > 0 { // an older server does not tell it
 		s.add(cpuSeconds, st.CPUSeconds)
@@ -218,7 +217,7 @@ func (s *samples) service(st *daemon.Status) {
 }
 
 // operations adds what the device counts of requests. An older server counts pages alone.
-func (s *samples) operations(st *daemon.Status) {
+func (s *samples) operations(st *status.Status) {
 	if len(st.Operations) == 0 {
 		s.add(OperationPages, float64(st.IO.Reads), "read")
 		s.add(OperationPages, float64(st.IO.Writes), "write")

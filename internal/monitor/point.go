@@ -7,7 +7,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
@@ -47,8 +47,8 @@ type Point struct {
 	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
 	Ratio float64 `json:"ratio"`
 	// In are pages read from the device, as in swap-ins; Out are pages written.
-	In  daemon.Flow `json:"in"`
-	Out daemon.Flow `json:"out"`
+	In  status.Flow `json:"in"`
+	Out status.Flow `json:"out"`
 	// ReadTime and WriteTime say what part of a request is the device's own.
 	ReadTime  swapdev.Split `json:"read_time"`
 	WriteTime swapdev.Split `json:"write_time"`
@@ -74,7 +74,7 @@ type Point struct {
 	// Restarts is how many workers have died.
 	Restarts int `json:"restarts"`
 	// Codecs splits what is stored by format, the one with the most pages first.
-	Codecs []daemon.CodecStatus `json:"codecs"`
+	Codecs []status.Codec `json:"codecs"`
 
 	at time.Time // Time on the clock that is never set
 }
@@ -85,7 +85,7 @@ const ratioFrom = 1 << 20
 // state returns the point of a sample without rates.
 func state(s Sample) Point {
 	d := s.Device
-	p := Point{Time: s.At.Round(0).UTC(), at: s.At, Dir: d.Title(), Answer: d.Answer(), Health: "healthy", SwapUsed: d.Used(), Codecs: []daemon.CodecStatus{}}
+	p := Point{Time: s.At.Round(0).UTC(), at: s.At, Dir: d.Title(), Answer: d.Answer(), Health: "healthy", SwapUsed: d.Used(), Codecs: []status.Codec{}}
 	if len(s.Problems) > 0 {
 		p.Health = "degraded"
 	}

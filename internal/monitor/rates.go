@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
@@ -32,15 +32,15 @@ func (p *Point) addRates(before, now Sample) {
 
 // flow returns the traffic of an operation between two samples. Servers of older versions count
 // pages alone.
-func flow(op string, before, now Sample, pages uint64, seconds float64) daemon.Flow {
+func flow(op string, before, now Sample, pages uint64, seconds float64) status.Flow {
 	old, o := operation(before, op), operation(now, op)
 	if o == nil {
-		return daemon.Flow{Pages: float64(pages) / seconds}
+		return status.Flow{Pages: float64(pages) / seconds}
 	}
 	if old == nil {
-		old = new(daemon.OperationStatus)
+		old = new(status.Operation)
 	}
-	return daemon.NewFlow(since(old.Pages, o.Pages), o.Buckets.Sub(old.Buckets), seconds)
+	return status.NewFlow(since(old.Pages, o.Pages), o.Buckets.Sub(old.Buckets), seconds)
 }
 
 // split divides the time of an operation's requests between two samples; requests and took are the
@@ -59,9 +59,9 @@ func sameLoops(before, now Sample) bool {
 }
 
 // operation returns what is known of an operation; nil for nothing.
-func operation(s Sample, op string) *daemon.OperationStatus {
+func operation(s Sample, op string) *status.Operation {
 	all := s.Device.Status.Operations
-	if i := slices.IndexFunc(all, func(o daemon.OperationStatus) bool { return o.Op == op }); i >= 0 {
+	if i := slices.IndexFunc(all, func(o status.Operation) bool { return o.Op == op }); i >= 0 {
 		return &all[i]
 	}
 	return nil

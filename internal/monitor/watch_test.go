@@ -10,9 +10,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/telemetry/latency"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -29,8 +29,8 @@ func at(seconds int, used uint64) Sample {
 		Device: swapdev.Device{
 			Dir: "/run/zram", Keeper: 42,
 			Swaps: []loopsetup.Swap{{Path: "/dev/loop0", Size: 1000 * mib, Used: used}},
-			Status: &daemon.Status{KeeperPID: 42, WorkerPID: 43, UptimeSeconds: 100 + float64(seconds), ProcessMemoryBytes: 20 * mib,
-				Memory: daemon.MemoryStatus{OrigDataSize: used, MemUsedTotal: used / 4}},
+			Status: &status.Status{KeeperPID: 42, WorkerPID: 43, UptimeSeconds: 100 + float64(seconds), ProcessMemoryBytes: 20 * mib,
+				Memory: status.Memory{OrigDataSize: used, MemUsedTotal: used / 4}},
 		},
 	}
 }
@@ -49,8 +49,8 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 func TestRates(t *testing.T) {
 	h := NewHistory(10)
 	a, b := at(0, 400*mib), at(2, 440*mib)
-	a.Device.Status.IO = daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30}
-	b.Device.Status.IO = daemon.IOStatus{Reads: 3480, Writes: 2620, Discards: 40}
+	a.Device.Status.IO = status.IO{Reads: 1000, Writes: 2000, Discards: 30}
+	b.Device.Status.IO = status.IO{Reads: 3480, Writes: 2620, Discards: 40}
 	a.Device.Status.CPUSeconds, b.Device.Status.CPUSeconds = 5, 5.3
 	b.Device.Status.Memory.OrigDataSize = 495 * mib // with what was freed and not returned
 	if p := h.Add([]Sample{a})[0]; p.Seconds != 0 || p.In.Pages != 0 || p.CPU != nil || p.FullIn != nil {
@@ -79,8 +79,8 @@ func TestLatencyOfTheInterval(t *testing.T) {
 	h := NewHistory(10)
 	a, b := at(0, mib), at(2, mib)
 	a.Device.Status.IO.Reads, b.Device.Status.IO.Reads = 100_000, 7
-	a.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 1000, Pages: 5000, Buckets: counts(0, 1000)}}
-	b.Device.Status.Operations = []daemon.OperationStatus{
+	a.Device.Status.Operations = []status.Operation{{Op: "read", Requests: 1000, Pages: 5000, Buckets: counts(0, 1000)}}
+	b.Device.Status.Operations = []status.Operation{
 		{Op: "read", Requests: 1200, Pages: 5600, Buckets: counts(196, 1004)}, {Op: "write", Requests: 10, Pages: 80, Buckets: counts(10, 0)}}
 	h.Add([]Sample{a})
 	p := h.Add([]Sample{b})[0]
@@ -109,8 +109,8 @@ func TestSplit(t *testing.T) {
 	}
 	a.Device.Block = host.BlockTimes{Reads: 1000, ReadTime: time.Minute}
 	b.Device.Block = host.BlockTimes{Reads: 1200, ReadTime: time.Minute + 10*time.Millisecond}
-	a.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 10, SecondsTotal: 3}}
-	b.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 210, SecondsTotal: 3.002}}
+	a.Device.Status.Operations = []status.Operation{{Op: "read", Requests: 10, SecondsTotal: 3}}
+	b.Device.Status.Operations = []status.Operation{{Op: "read", Requests: 210, SecondsTotal: 3.002}}
 	h.Add([]Sample{a})
 	p := h.Add([]Sample{b})[0]
 	if share, known := p.ReadTime.Share(); p.ReadTime.Loop != 50_000 || math.Abs(share-0.2) > 1e-3 || !known {
@@ -120,7 +120,7 @@ func TestSplit(t *testing.T) {
 		t.Errorf("no write: %v", share)
 	}
 	c := at(2, mib) // the loop device was detached
-	c.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 310, SecondsTotal: 4}}
+	c.Device.Status.Operations = []status.Operation{{Op: "read", Requests: 310, SecondsTotal: 4}}
 	if p := h.Add([]Sample{c})[0]; p.ReadTime != (swapdev.Split{}) {
 		t.Errorf("without a loop device: %+v", p.ReadTime)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A Holder holds the request while its policy says so. Its methods are safe for concurrent use.
@@ -26,45 +27,15 @@ type Holder struct {
 	stop     chan struct{} // closed by Close
 
 	mu     sync.Mutex
-	status Status    // guarded by mu, but for the fields that Status computes
-	since  time.Time // when the request was taken, or zero; guarded by mu
+	status status.Latency // guarded by mu, but for the fields that Status computes
+	since  time.Time      // when the request was taken, or zero; guarded by mu
 }
-
-// Status says what a Holder does and did since its process began.
-type Status struct {
-	// Policy is auto, low or off.
-	Policy Policy `json:"policy"`
-	// State is "held" while idle processors are kept from halting, "ready" while they may halt, and
-	// "off" where the request is never held.
-	State string `json:"state"`
-	// Reason says why the state is "off", or why the request is not held although requests come.
-	Reason string `json:"reason"`
-	// Holds is how often the request was taken.
-	Holds uint64 `json:"holds"`
-	// HeldSeconds is for how long in all.
-	HeldSeconds float64 `json:"held_seconds"`
-	// WakeUpUs is the time in microseconds that a thread takes to wake one on another processor
-	// that is idle, and WakeUpHeldUs the same while the request is held: medians, 0 before they are
-	// measured.
-	WakeUpUs     float64 `json:"wake_up_us"`
-	WakeUpHeldUs float64 `json:"wake_up_held_us"`
-	// LoneRequests is how many requests came after a pause and found no other under way, as those
-	// of page faults do.
-	LoneRequests uint64 `json:"lone_requests"`
-}
-
-// The states of a Holder.
-const (
-	StateHeld  = "held"
-	StateReady = "ready"
-	StateOff   = "off"
-)
 
 // New returns a Holder that holds nothing yet. Where the machine has no such request, or denies
 // it, the Holder's status says so.
 func New(p Policy) *Holder {
 	h := &Holder{policy: p, began: time.Now(), asked: make(chan struct{}, 1), stop: make(chan struct{})}
-	h.status = Status{Policy: p, State: StateReady}
+	h.status = status.Latency{Policy: string(p), State: status.Ready}
 	var err error
 	switch {
 	case p == Off:
@@ -78,7 +49,7 @@ func New(p Policy) *Holder {
 		h.stat, err = os.Open("/proc/stat")
 	}
 	if err != nil {
-		h.status.State, h.status.Reason = StateOff, err.Error()
+		h.status.State, h.status.Reason = status.Off, err.Error()
 	}
 	return h
 }
@@ -121,7 +92,7 @@ func (h *Holder) Lone(now time.Time) {
 }
 
 // Status returns what the Holder does now.
-func (h *Holder) Status() Status {
+func (h *Holder) Status() status.Latency {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.status
@@ -269,10 +240,10 @@ func (h *Holder) taken(held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if held {
-		h.status.State, h.status.Reason, h.since = StateHeld, "", time.Now()
+		h.status.State, h.status.Reason, h.since = status.Held, "", time.Now()
 		h.status.Holds++
 		return
 	}
 	h.status.HeldSeconds += time.Since(h.since).Seconds()
-	h.status.State, h.since = StateReady, time.Time{}
+	h.status.State, h.since = status.Ready, time.Time{}
 }

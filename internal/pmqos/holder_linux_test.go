@@ -11,6 +11,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // latency is what the kernel's idle governors have to keep to, in microseconds.
@@ -47,7 +48,7 @@ func awaitLatency(t *testing.T, zero bool) {
 func TestHolderFollowsRequests(t *testing.T) {
 	require.Root(t)
 	h := New(Low)
-	if s := h.Status(); s.State != StateReady {
+	if s := h.Status(); s.State != status.Ready {
 		t.Skipf("this machine has no PM QoS request: %s", s.Reason) // TestWithoutDevice has the rest
 	}
 	h.Start()
@@ -73,7 +74,7 @@ func TestHolderFollowsRequests(t *testing.T) {
 			}
 		}()
 		awaitLatency(t, true)
-		if s := h.Status(); s.State != StateHeld && s.State != StateReady { // ready for an instant after take
+		if s := h.Status(); s.State != status.Held && s.State != status.Ready { // ready for an instant after take
 			t.Errorf("it says %+v", s)
 		}
 		close(held)
@@ -91,7 +92,7 @@ func TestHolderOff(t *testing.T) {
 	for range 4 * batch {
 		h.Lone(time.Now())
 	}
-	if s := h.Status(); s.State != StateOff || s.Holds != 0 || s.Reason == "" || s.LoneRequests != 4*batch {
+	if s := h.Status(); s.State != status.Off || s.Holds != 0 || s.Reason == "" || s.LoneRequests != 4*batch {
 		t.Errorf("it says %+v", s)
 	}
 	if err := h.Close(); err != nil {

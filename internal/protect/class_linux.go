@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // When memory is short, the kernel gives a task of a real-time class half of its reserve below the
@@ -82,10 +83,10 @@ func toRealTime() error {
 }
 
 // CheckScheduling tries to enter the real-time class. It leaves the thread as it was.
-func CheckScheduling() Protection {
+func CheckScheduling() status.Protection {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := Protection{Name: NameScheduling, State: StateOK,
+	p := status.Protection{Name: status.NameScheduling, State: status.OK,
 		Detail: "memory is taken in the real-time class, from the kernel's reserve when it is short"}
 	before, err := unix.SchedGetAttr(0, 0)
 	if err == nil {
@@ -105,7 +106,7 @@ func CheckScheduling() Protection {
 	default:
 		return p
 	}
-	p.State = StateWarn
+	p.State = status.Warn
 	return p
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/callfail"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // classOf returns the scheduling class of a thread, 0 for the calling one.
@@ -32,7 +33,7 @@ func classOf(tid int) (uint32, error) {
 // needRealTime skips a test where the real-time class is denied.
 func needRealTime(t *testing.T) {
 	t.Helper()
-	if p := CheckScheduling(); p.State != StateOK {
+	if p := CheckScheduling(); p.State != status.OK {
 		t.Skip(p.Detail)
 	}
 }
@@ -83,7 +84,7 @@ func TestCheckScheduling(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := CheckScheduling()
-	if may := hasCapability(host.CapSysNice); p.State == StateOK && !may && unix.Geteuid() == 0 || p.State == StateWarn && may && p.Detail == "" {
+	if may := hasCapability(host.CapSysNice); p.State == status.OK && !may && unix.Geteuid() == 0 || p.State == status.Warn && may && p.Detail == "" {
 		t.Errorf("%+v, CAP_SYS_NICE %v", p, may)
 	}
 	if after, err := unix.SchedGetAttr(0, 0); err != nil || *after != *before {
@@ -107,7 +108,7 @@ func childTimeLimit() error {
 		}
 		return nil
 	})
-	if p := CheckScheduling(); err != nil || p.State != StateWarn || !strings.Contains(p.Detail, "RLIMIT_RTTIME") {
+	if p := CheckScheduling(); err != nil || p.State != status.Warn || !strings.Contains(p.Detail, "RLIMIT_RTTIME") {
 		return fmt.Errorf("%+v, %w", p, err)
 	}
 	return nil
@@ -142,7 +143,7 @@ func childDenied() error {
 	}
 	called := false
 	err := InRealTime(func() error { called = true; return nil })
-	if p := CheckScheduling(); p.State != StateWarn || p.Essential || !called || err != nil {
+	if p := CheckScheduling(); p.State != status.Warn || p.Essential || !called || err != nil {
 		return fmt.Errorf("%+v, called %v, %w", p, called, err)
 	}
 	return nil

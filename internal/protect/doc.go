@@ -3,8 +3,8 @@
 // Package protect is what a serving process asks of the kernel so that it does not depend on the
 // memory that it provides, and what came of it.
 //
-// Each measure is a [Protection] with its outcome. An essential one that failed forbids swap on the
-// device ([Blocking]):
+// Each measure is a [status.Protection] with its outcome. An essential one that failed forbids swap
+// on the device ([status.Blocking]):
 //
 //   - memory: locked, of this process and of the image, and no core dumps
 //   - OOM score, PID namespace and control groups, which decide about the end of the process

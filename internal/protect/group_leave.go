@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // GroupMove is what a keeper has done about its control group. It does that before it takes memory,
@@ -145,11 +146,11 @@ func ours(root host.Root, dir string) bool {
 }
 
 // Settled adds the outcome of SettleGroup to that of CheckGroup.
-func Settled(p Protection, m GroupMove) Protection {
+func Settled(p status.Protection, m GroupMove) status.Protection {
 	switch {
-	case p.State == StateOK && m.Left != "":
+	case p.State == status.OK && m.Left != "":
 		p.Detail = fmt.Sprintf("%s; left the group that %s limits", p.Detail, m.Left)
-	case p.State == StateOK && m.Own != "":
+	case p.State == status.OK && m.Own != "":
 		p.Detail = fmt.Sprintf("%s; %s has memory.swap.max 0 and memory.min max", p.Detail, m.Own)
 	case m.Stayed != "":
 		p.Detail = fmt.Sprintf("%s. It could not be left: %s", p.Detail, m.Stayed)
@@ -158,7 +159,7 @@ func Settled(p Protection, m GroupMove) Protection {
 }
 
 // foreseeGroup returns what CheckGroup would find after SettleGroup.
-func foreseeGroup(root host.Root, ram uint64, tasks int) Protection {
+func foreseeGroup(root host.Root, ram uint64, tasks int) status.Protection {
 	limits, err := root.GroupLimits(ram, tasks)
 	if err != nil {
 		return untold(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 const (
@@ -60,16 +61,16 @@ func TestLeaveLimitedGroup(t *testing.T) {
 	for _, c := range []struct {
 		name, top    string
 		left, stayed string
-		foreseen     State
+		foreseen     status.State
 	}{
-		{"v1-limited-above", v1Top, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes", "", StateOK},
-		{"hybrid", v1Top, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "", StateOK},
-		{"v2-high", v2Top, "/sys/fs/cgroup/user.slice/memory.high", "", StateOK},
-		{"v1-container", v1Top, "", "highest group", StateFail},
-		{"v1-outside", v1Top, "", "highest group", StateFail},
-		{"v1-unlimited", v1Top, "", "", StateOK},
-		{"v1-limit-beyond-ram", v1Top, "", "", StateOK},
-		{"v2-unlimited", v2Top, "", "", StateOK},
+		{"v1-limited-above", v1Top, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes", "", status.OK},
+		{"hybrid", v1Top, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "", status.OK},
+		{"v2-high", v2Top, "/sys/fs/cgroup/user.slice/memory.high", "", status.OK},
+		{"v1-container", v1Top, "", "highest group", status.Fail},
+		{"v1-outside", v1Top, "", "highest group", status.Fail},
+		{"v1-unlimited", v1Top, "", "", status.OK},
+		{"v1-limit-beyond-ram", v1Top, "", "", status.OK},
+		{"v2-unlimited", v2Top, "", "", status.OK},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := machineTree(t, c.name, map[string]string{c.top: "", "sys/fs/cgroup/unified/cgroup.procs": "",
@@ -103,8 +104,8 @@ func TestStayInLimitedGroup(t *testing.T) {
 	if m.Left != "" || m.Stayed == "" {
 		t.Fatalf("%+v", m)
 	}
-	for name, p := range map[string]Protection{"found": Settled(CheckGroup(root, groupRAM, groupTasks), m), "foreseen": foreseeGroup(root, groupRAM, groupTasks)} {
-		if p.State != StateFail || !strings.Contains(p.Detail, "could not be left") || !strings.Contains(p.Detail, "no such file") {
+	for name, p := range map[string]status.Protection{"found": Settled(CheckGroup(root, groupRAM, groupTasks), m), "foreseen": foreseeGroup(root, groupRAM, groupTasks)} {
+		if p.State != status.Fail || !strings.Contains(p.Detail, "could not be left") || !strings.Contains(p.Detail, "no such file") {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
@@ -174,22 +175,22 @@ func TestLeaveGroupsOfOtherControllers(t *testing.T) {
 		files   map[string]string
 		tops    []string // of the hierarchies that are left
 		stays   string   // in the detail where there are no lists of processes to write to
-		failing State
+		failing status.State
 	}{
-		{"v1", v1, mounts, nil, []string{"c/cpu,cpuacct", "c/freezer", "c/pids"}, "no limit", StateOK},
+		{"v1", v1, mounts, nil, []string{"c/cpu,cpuacct", "c/freezer", "c/pids"}, "no limit", status.OK},
 		{"v1 quota", v1, mounts, map[string]string{"c/cpu,cpuacct/a/cpu.cfs_quota_us": "20000\n"}, []string{"c/cpu,cpuacct", "c/freezer", "c/pids"},
-			"/c/cpu,cpuacct/a/cpu.cfs_quota_us is 20000: ", StateWarn},
+			"/c/cpu,cpuacct/a/cpu.cfs_quota_us is 20000: ", status.Warn},
 		{"v1 tasks", v1, mounts, map[string]string{"c/pids/a/pids.max": "90\n", "c/pids/a/pids.current": "11\n"},
-			[]string{"c/cpu,cpuacct", "c/freezer", "c/pids"}, "room for 79 more threads, and zramfs needs 80", StateFail},
+			[]string{"c/cpu,cpuacct", "c/freezer", "c/pids"}, "room for 79 more threads, and zramfs needs 80", status.Fail},
 		{"v1 room", v1, mounts, map[string]string{"c/pids/a/pids.max": "90\n", "c/pids/a/pids.current": "10\n", "c/cpu,cpuacct/a/cpu.cfs_quota_us": "-1\n"},
-			[]string{"c/cpu,cpuacct", "c/freezer", "c/pids"}, "no limit", StateOK},
-		{"v2 shared", "0::/a\n", mount2, map[string]string{"c/a/cgroup.procs": "17\n18\n", "proc/18/exe": "->/bin/sh"}, []string{"c"}, "no limit", StateOK},
-		{"v2 alone", "0::/a\n", mount2, nil, nil, "no limit", StateOK},
-		{"v2 quota", "0::/a\n", mount2, map[string]string{"c/a/cpu.max": "20000 100000\n"}, []string{"c"}, "/c/a/cpu.max is 20000 100000: ", StateWarn},
-		{"v2 no quota", "0::/a\n", mount2, map[string]string{"c/a/cpu.max": "max 100000\n"}, nil, "no limit", StateOK},
+			[]string{"c/cpu,cpuacct", "c/freezer", "c/pids"}, "no limit", status.OK},
+		{"v2 shared", "0::/a\n", mount2, map[string]string{"c/a/cgroup.procs": "17\n18\n", "proc/18/exe": "->/bin/sh"}, []string{"c"}, "no limit", status.OK},
+		{"v2 alone", "0::/a\n", mount2, nil, nil, "no limit", status.OK},
+		{"v2 quota", "0::/a\n", mount2, map[string]string{"c/a/cpu.max": "20000 100000\n"}, []string{"c"}, "/c/a/cpu.max is 20000 100000: ", status.Warn},
+		{"v2 no quota", "0::/a\n", mount2, map[string]string{"c/a/cpu.max": "max 100000\n"}, nil, "no limit", status.OK},
 		{"v2 tasks and quota above", "0::/a/b\n", mount2, map[string]string{"c/a/b/pids.max": "9\n", "c/a/b/pids.current": "10\n", "c/a/cpu.max": "1 2\n"},
-			[]string{"c"}, "/c/a/cpu.max is 1 2: ", StateFail},
-		{"v2 top", "0::/\n", mount2, map[string]string{"c/cpu.max": "20000 100000\n"}, nil, "highest group in sight", StateWarn},
+			[]string{"c"}, "/c/a/cpu.max is 1 2: ", status.Fail},
+		{"v2 top", "0::/\n", mount2, map[string]string{"c/cpu.max": "20000 100000\n"}, nil, "highest group in sight", status.Warn},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := map[string]string{"proc/self/cgroup": c.cgroup, "proc/self/mountinfo": c.mounts}
@@ -200,7 +201,7 @@ func TestLeaveGroupsOfOtherControllers(t *testing.T) {
 			}
 			root := machineTree(t, "no-cgroups", files)
 			m := SettleGroup(root, groupRAM, groupTasks)
-			for _, p := range []Protection{Settled(CheckGroup(root, groupRAM, groupTasks), m), foreseeGroup(root, groupRAM, groupTasks)} {
+			for _, p := range []status.Protection{Settled(CheckGroup(root, groupRAM, groupTasks), m), foreseeGroup(root, groupRAM, groupTasks)} {
 				if p.State != c.failing || !strings.Contains(p.Detail, c.stays) {
 					t.Errorf("where it stays: %+v", p)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // groups has a Root for each machine.
@@ -16,20 +17,20 @@ func TestCgroup(t *testing.T) {
 	const ram = 8 << 30
 	tests := []struct {
 		name   string
-		state  State
+		state  status.State
 		detail string
 	}{
-		{"v1-unlimited", StateOK, "no limit"},
-		{"v1-limited-above", StateFail, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes is 536870912"},
-		{"v1-limit-beyond-ram", StateOK, "no limit"},
-		{"v1-container", StateFail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
-		{"v1-outside", StateFail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
-		{"v2-unlimited", StateOK, "no limit"},
-		{"v2-high", StateWarn, "/sys/fs/cgroup/user.slice/memory.high is 268435456"},
-		{"hybrid", StateFail, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes is 536870912"},
-		{"garbled", StateWarn, "cannot tell"},
-		{"garbled-limit", StateWarn, "cannot tell"},
-		{"no-cgroups", StateOK, "no limit"},
+		{"v1-unlimited", status.OK, "no limit"},
+		{"v1-limited-above", status.Fail, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes is 536870912"},
+		{"v1-limit-beyond-ram", status.OK, "no limit"},
+		{"v1-container", status.Fail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
+		{"v1-outside", status.Fail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
+		{"v2-unlimited", status.OK, "no limit"},
+		{"v2-high", status.Warn, "/sys/fs/cgroup/user.slice/memory.high is 268435456"},
+		{"hybrid", status.Fail, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes is 536870912"},
+		{"garbled", status.Warn, "cannot tell"},
+		{"garbled-limit", status.Warn, "cannot tell"},
+		{"no-cgroups", status.OK, "no limit"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -37,15 +38,15 @@ func TestCgroup(t *testing.T) {
 			if p.State != test.state || !strings.Contains(p.Detail, test.detail) {
 				t.Errorf("%s %q; want %s %q", p.State, p.Detail, test.state, test.detail)
 			}
-			if !p.Essential || p.Name != NameGroup {
+			if !p.Essential || p.Name != status.NameCgroup {
 				t.Errorf("protection %+v", p)
 			}
 		})
 	}
-	if p := CheckGroup(groups+"v1-unlimited", 0, groupTasks); p.State != StateOK {
+	if p := CheckGroup(groups+"v1-unlimited", 0, groupTasks); p.State != status.OK {
 		t.Errorf("with unknown memory: %+v", p)
 	}
-	if p := CheckGroup(groups+"v1-limit-beyond-ram", 0, groupTasks); p.State != StateFail {
+	if p := CheckGroup(groups+"v1-limit-beyond-ram", 0, groupTasks); p.State != status.Fail {
 		t.Errorf("with unknown memory: %+v", p)
 	}
 }

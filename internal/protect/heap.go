@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 const (
@@ -61,10 +62,10 @@ func ReserveHeap() {
 }
 
 // CheckCollector says how [WarmUp] leaves the collector, which it need not have done yet.
-func CheckCollector() Protection {
-	p := Protection{Name: NameCollector, State: StateOK, Detail: "garbage collection is off while serving"}
+func CheckCollector() status.Protection {
+	p := status.Protection{Name: status.NameCollector, State: status.OK, Detail: "garbage collection is off while serving"}
 	if reserve == nil {
-		p.State = StateWarn
+		p.State = status.Warn
 		p.Detail = "there is no address space to spare: the collector runs at a limit of memory, and some is given back and " +
 			"taken again each time"
 	}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // The heap keeps its memory under the garbage that reads of the status leave: a page fault or two
@@ -21,8 +23,8 @@ func childHeap() error {
 	ReserveHeap()
 	p := CheckCollector()
 	WarmUp(nil, churnOnce)
-	if p.State != StateOK {
-		if raceEnabled || p.State == StateWarn && p.Detail != "" {
+	if p.State != status.OK {
+		if raceEnabled || p.State == status.Warn && p.Detail != "" {
 			return nil // a build or a machine that has no address space to spare
 		}
 		return fmt.Errorf("%+v", p)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // fatal are the resource limits that end a device: the kernel kills a process that has used up its
@@ -58,10 +60,10 @@ func raise(resource int) (limit uint64) {
 }
 
 // CheckLimits is the outcome of RaiseLimits.
-func CheckLimits() Protection {
-	p := Protection{Name: NameLimits, State: StateOK, Detail: "no inherited limit ends the processes", Essential: true}
+func CheckLimits() status.Protection {
+	p := status.Protection{Name: status.NameLimits, State: status.OK, Detail: "no inherited limit ends the processes", Essential: true}
 	if err := RaiseLimits(); err != nil {
-		p.State, p.Detail = StateFail, err.Error()
+		p.State, p.Detail = status.Fail, err.Error()
 	}
 	return p
 }

@@ -9,20 +9,21 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 func TestTimeouts(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		state State
+		state status.State
 		word  string
 	}{
-		{"kernel without them", nil, StateOK, ""},
-		{"not set", map[string]string{"default_request_timeout": "0\n", "max_request_timeout": "0\n"}, StateOK, ""},
-		{"default set", map[string]string{"default_request_timeout": "20\n", "max_request_timeout": "0\n"}, StateFail,
+		{"kernel without them", nil, status.OK, ""},
+		{"not set", map[string]string{"default_request_timeout": "0\n", "max_request_timeout": "0\n"}, status.OK, ""},
+		{"default set", map[string]string{"default_request_timeout": "20\n", "max_request_timeout": "0\n"}, status.Fail,
 			"default_request_timeout is 20 s"},
-		{"maximum set", map[string]string{"default_request_timeout": "0\n", "max_request_timeout": "60\n"}, StateFail,
+		{"maximum set", map[string]string{"default_request_timeout": "0\n", "max_request_timeout": "60\n"}, status.Fail,
 			"max_request_timeout is 60 s"},
 	}
 	for _, test := range tests {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A Namespace is the mount namespace of the command that made a device, for processes that have
@@ -43,12 +44,12 @@ const NamespaceVariable = "ZRAMFS_NAMESPACE_FDS"
 // the descriptors that the process has inherited, the standard ones and the next kept ones stay.
 //
 // The protection is one that the device lacks; its name is empty where it lacks none.
-func LeaveNamespace(kept int) (*Namespace, Protection, error) {
+func LeaveNamespace(kept int) (*Namespace, status.Protection, error) {
 	if n, err := InheritedNamespace(); n != nil || err != nil {
-		return n, Protection{}, err
+		return n, status.Protection{}, err
 	}
 	if first, err := host.Local.InFirstMountNamespace(); first && err == nil {
-		return nil, Protection{}, nil
+		return nil, status.Protection{}, nil
 	}
 	runtime.LockOSThread()
 	// Only the thread moves, which executes the program again.
@@ -65,14 +66,14 @@ func LeaveNamespace(kept int) (*Namespace, Protection, error) {
 	}
 	if err != nil { // nothing has moved
 		runtime.UnlockOSThread()
-		return nil, Protection{Name: NameNamespace, State: StateWarn, Detail: "a file system on the device keeps sync(2) waiting once " +
+		return nil, status.Protection{Name: status.NameNamespace, State: status.Warn, Detail: "a file system on the device keeps sync(2) waiting once " +
 			"this mount namespace has ended together with the device: leave the namespace: " + err.Error()}, nil
 	}
 	if err := forgetMounts(); err != nil {
-		return nil, Protection{}, fmt.Errorf("leave the mount namespace: %w", err)
+		return nil, status.Protection{}, fmt.Errorf("leave the mount namespace: %w", err)
 	}
 	err = syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), NamespaceVariable+"="+descriptors))
-	return nil, Protection{}, fmt.Errorf("execute the program again: %w", err)
+	return nil, status.Protection{}, fmt.Errorf("execute the program again: %w", err)
 }
 
 // mayReturn fails where the process could not enter a namespace that it has left.

@@ -12,17 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // Populate makes the program's code and tables present, and as many operating system threads as the
 // process will need. The runtime makes a thread when all of its own are in system calls or belong
 // to a goroutine, and keeps it; making one takes kernel memory.
-func Populate(threads int) Protection {
-	p := Protection{Name: NamePopulate, State: StateOK}
+func Populate(threads int) status.Protection {
+	p := status.Protection{Name: status.NamePopulate, State: status.OK}
 	bytes, err := populateExecutable()
 	err = errors.Join(err, makeThreads(threads))
 	if err != nil {
-		p.State, p.Detail = StateWarn, fmt.Sprintf("code and tables: %v", err)
+		p.State, p.Detail = status.Warn, fmt.Sprintf("code and tables: %v", err)
 		return p
 	}
 	p.Detail = fmt.Sprintf("%d KiB of code and tables are present", bytes>>10)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // FlusherVariable is set in the environment of a process that BecomeIOFlusher has executed again.
@@ -24,15 +25,15 @@ const FlusherVariable = "ZRAMFS_IO_FLUSHER"
 // thread, new threads inherit it, and execve keeps it: so BecomeIOFlusher sets it on one thread and
 // executes the program again, with the same arguments and descriptors. It must be the first call of
 // a serving process. It returns in the second execution, or after an error.
-func BecomeIOFlusher() Protection {
-	p := Protection{Name: NameIOFlusher, State: StateOK, Detail: "no allocation of the process waits for writeback"}
+func BecomeIOFlusher() status.Protection {
+	p := status.Protection{Name: status.NameIOFlusher, State: status.OK, Detail: "no allocation of the process waits for writeback"}
 	if os.Getenv(FlusherVariable) == "on" {
 		if on, err := unix.PrctlRetInt(unix.PR_GET_IO_FLUSHER, 0, 0, 0, 0); err != nil || on != 1 {
-			p.State, p.Detail = StateWarn, fmt.Sprintf("%s is set, but the kernel says otherwise (%d, %v)", FlusherVariable, on, err)
+			p.State, p.Detail = status.Warn, fmt.Sprintf("%s is set, but the kernel says otherwise (%d, %v)", FlusherVariable, on, err)
 		}
 		return p
 	}
-	p.State = StateWarn
+	p.State = status.Warn
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_IO_FLUSHER, 1, 0, 0, 0); err != nil {
@@ -53,10 +54,10 @@ func BecomeIOFlusher() Protection {
 
 // ForbidCore sets RLIMIT_CORE to 0. A core dump would contain the secrets of all processes with
 // swapped pages, and keep the device's descriptors open while the kernel writes it.
-func ForbidCore() Protection {
-	p := Protection{Name: NameCore, State: StateOK, Detail: "core dumps are off"}
+func ForbidCore() status.Protection {
+	p := status.Protection{Name: status.NameCore, State: status.OK, Detail: "core dumps are off"}
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		p.State, p.Detail = StateWarn, fmt.Sprintf("set RLIMIT_CORE to 0: %v", err)
+		p.State, p.Detail = status.Warn, fmt.Sprintf("set RLIMIT_CORE to 0: %v", err)
 	}
 	return p
 }
@@ -70,8 +71,8 @@ const oomNever = -1000
 
 // AvoidOOM asks the OOM killer to leave the process alone, or else for the lowest score that is
 // allowed: without CAP_SYS_RESOURCE, the last one that a process with it has set.
-func AvoidOOM() Protection {
-	p := Protection{Name: NameOOM, State: StateOK, Detail: "oom_score_adj is -1000"}
+func AvoidOOM() status.Protection {
+	p := status.Protection{Name: status.NameOOM, State: status.OK, Detail: "oom_score_adj is -1000"}
 	text, err := os.ReadFile(oomScorePath)
 	now := 0
 	if err == nil {
@@ -88,7 +89,7 @@ func AvoidOOM() Protection {
 	} else {
 		p.Detail = "the OOM killer may kill zramfs, which would lose swapped pages: " + denied.Error()
 	}
-	p.State = StateWarn
+	p.State = status.Warn
 	return p
 }
 
@@ -110,8 +111,8 @@ func setOOMScore(score int) error {
 
 // LockMemory locks all present and future mappings of the process. It needs MCL_ONFAULT (Linux
 // 4.4): without that the kernel would populate the sparse image, which is as large as the device.
-func LockMemory() Protection {
-	p := Protection{Name: NameMemory, State: StateFail, Essential: true}
+func LockMemory() status.Protection {
+	p := status.Protection{Name: status.NameMemory, State: status.Fail, Essential: true}
 	limit, unlimited := lockLimit()
 	flags := unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT
 	if !unlimited {
@@ -134,7 +135,7 @@ func LockMemory() Protection {
 	if err != nil {
 		locked = "unknown"
 	}
-	p.State, p.Detail = StateOK, fmt.Sprintf("all memory is locked (VmLck %s of address space)", locked)
+	p.State, p.Detail = status.OK, fmt.Sprintf("all memory is locked (VmLck %s of address space)", locked)
 	return p
 }
 

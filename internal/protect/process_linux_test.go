@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // The score becomes the lowest that is allowed, also where it was raised before.
@@ -32,7 +33,7 @@ func childOOMScore() error {
 	}
 	p := AvoidOOM()
 	after, err := score()
-	if err != nil || after > before || (after == oomNever) != (p.State == StateOK) || !strings.Contains(p.Detail, strconv.Itoa(after)) {
+	if err != nil || after > before || (after == oomNever) != (p.State == status.OK) || !strings.Contains(p.Detail, strconv.Itoa(after)) {
 		return fmt.Errorf("%d became %d (%+v), %w", before, after, p, err)
 	}
 	if after > oomNever && setOOMScore(after-1) == nil {
@@ -51,11 +52,11 @@ func childLock() error {
 	switch {
 	case err != nil:
 		return err
-	case (p.State == StateOK) != unlimited:
+	case (p.State == status.OK) != unlimited:
 		return fmt.Errorf("%+v with unlimited %v", p, unlimited)
-	case p.State == StateOK && strings.HasPrefix(locked, "0 "):
+	case p.State == status.OK && strings.HasPrefix(locked, "0 "):
 		return fmt.Errorf("%+v, and VmLck is %s", p, locked)
-	case p.State != StateOK && p.State != StateFail, !p.Essential, p.Detail == "":
+	case p.State != status.OK && p.State != status.Fail, !p.Essential, p.Detail == "":
 		return fmt.Errorf("%+v", p)
 	}
 	return nil

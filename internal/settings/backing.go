@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -31,7 +31,7 @@ func writebackOrders(value string, ram uint64) ([]order, error) {
 	return []order{{"writeback_limit", strconv.FormatUint(n/writebackPage, 10)}, {"writeback_limit_enable", "1"}}, err
 }
 
-func writebackOf(b daemon.BackingStatus) string {
+func writebackOf(b status.Backing) string {
 	if !b.Limited {
 		return "none"
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
@@ -44,8 +44,8 @@ func TestWork(t *testing.T) {
 
 // A recompression has as many candidates as pages can be tried, so that its progress ends at 100 %.
 func TestCandidates(t *testing.T) {
-	d := swapdev.Device{Status: &daemon.Status{
-		Memory: daemon.MemoryStatus{PagesStored: 1000, SamePages: 100, HugePages: 300}, Ages: daemon.AgesStatus{Idle: 200, Recompressed: 40, Incompressible: 10},
+	d := swapdev.Device{Status: &status.Status{
+		Memory: status.Memory{PagesStored: 1000, SamePages: 100, HugePages: 300}, Ages: status.Ages{Idle: 200, Recompressed: 40, Incompressible: 10},
 	}}
 	for _, c := range []struct {
 		r    Recompression

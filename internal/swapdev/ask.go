@@ -17,10 +17,10 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"github.com/zramfs/zramfs/fusefs"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -187,7 +187,7 @@ func (d *Device) askLoop(ctx context.Context) {
 // ServerAt returns pid if that process runs this program: a PID of another PID namespace may be any
 // process here.
 func ServerAt(pid int) int {
-	if p, ok := host.Local.Process(pid); ok && p.Name == daemon.ProcessName {
+	if p, ok := host.Local.Process(pid); ok && p.Name == status.ServerName {
 		return pid
 	}
 	return 0
@@ -251,14 +251,14 @@ func (d Device) isAmong(mounts []*mountinfo.Info) bool {
 }
 
 // ReadStatus reads DIR/control/status in at most helper.AnswerTime.
-func ReadStatus(dir string) (*daemon.Status, error) {
+func ReadStatus(dir string) (*status.Status, error) {
 	ctx, stop := context.WithTimeout(context.Background(), helper.AnswerTime)
 	defer stop()
 	return askStatus(ctx, dir)
 }
 
 // askStatus reads DIR/control/status until ctx ends.
-func askStatus(ctx context.Context, dir string) (*daemon.Status, error) {
+func askStatus(ctx context.Context, dir string) (*status.Status, error) {
 	text, err := helper.Call(ctx, helper.Read, filepath.Join(dir, statusFile))
 	switch {
 	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
@@ -266,7 +266,7 @@ func askStatus(ctx context.Context, dir string) (*daemon.Status, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
 	}
-	status := new(daemon.Status)
+	status := new(status.Status)
 	if err := json.Unmarshal(text, status); err != nil {
 		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
 	}

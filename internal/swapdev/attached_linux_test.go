@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -187,7 +187,7 @@ func TestNoteStatus(t *testing.T) {
 
 // A PID in a status counts if the arguments or the connections of that process are the device's.
 func TestKeptBy(t *testing.T) {
-	keeper := exec.Command("sh", "-c", `printf zramfs >/proc/self/comm; read -r line`, daemon.ProcessName, "mount", "/run/zram")
+	keeper := exec.Command("sh", "-c", `printf zramfs >/proc/self/comm; read -r line`, status.ServerName, "mount", "/run/zram")
 	in, err := keeper.StdinPipe()
 	if err == nil {
 		err = keeper.Start()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -34,7 +34,7 @@ var ErrDead = errors.New("no process serves it, and what was stored is lost")
 // Device is a zramfs device and its users, at the time of the search.
 type Device struct {
 	Dir        string           // mount point, from the mount table or up's record; empty when neither has it
-	Status     *daemon.Status   // nil when it could not be read
+	Status     *status.Status   // nil when it could not be read
 	Answered   time.Time        // when Status was read; zero where it is nil
 	Err        error            // why Status is nil; wraps helper.ErrNoAnswer, ErrDead or an error of the file system
 	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/prefetch"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -60,7 +60,7 @@ func worthAhead(all, areas []loopsetup.Swap) bool {
 
 // ahead reads ahead and returns what the step says; nothing if swapoff was faster.
 func ahead(ctx context.Context) string {
-	text, err := helper.Call(ctx, helper.ReadAhead, daemon.ProcessName, ballast.ProcessName)
+	text, err := helper.Call(ctx, helper.ReadAhead, status.ServerName, ballast.ProcessName)
 	var r prefetch.Report
 	if err == nil {
 		err = json.Unmarshal(text, &r)

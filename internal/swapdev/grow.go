@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/fusefs"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -54,7 +54,7 @@ func (u *Up) add() error {
 		return fmt.Errorf("add a device to %s: %w", u.first.Word(), cmp.Or(u.first.Gone(), explainAdd(err)))
 	}
 	u.Config.Dir = fusefs.FurtherDir(u.first.Dir, number)
-	u.Report = &daemon.Report{Dir: u.Config.Dir}
+	u.Report = &status.Report{Dir: u.Config.Dir}
 	u.undo = append(u.undo, u.remove)
 	if err := u.readReport(); err != nil {
 		return err

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -52,12 +51,12 @@ func Diagnose(d Device, now time.Time) []Problem {
 		return problems
 	}
 	if len(d.Swaps) > 0 {
-		for _, p := range protect.Blocking(d.Status.Protections) {
+		for _, p := range status.Blocking(d.Status.Protections) {
 			problems = append(problems, Problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Word()})
 		}
 	}
 	for _, p := range d.Status.Protections {
-		if p.Name == protect.NameGroup && p.State == protect.StateWarn { // it is slow now, or will be
+		if p.Name == status.NameCgroup && p.State == status.Warn { // it is slow now, or will be
 			problems = append(problems, Problem{What: p.Name + ": " + p.Detail})
 		}
 	}
@@ -156,7 +155,7 @@ func diagnoseSwap(d Device) []Problem {
 }
 
 // diagnoseRestarts finds workers that die one after another.
-func diagnoseRestarts(s *daemon.Status, now time.Time) []Problem {
+func diagnoseRestarts(s *status.Status, now time.Time) []Problem {
 	if s.RestartsRecent <= manyRestarts {
 		return nil
 	}
@@ -167,7 +166,7 @@ func diagnoseRestarts(s *daemon.Status, now time.Time) []Problem {
 }
 
 // RestartWords says how many workers have died, and when and how the last one did.
-func RestartWords(s *daemon.Status, now time.Time) string {
+func RestartWords(s *status.Status, now time.Time) string {
 	text := fmt.Sprintf("restarted %d times", s.Restarts)
 	if s.Restarts == 1 {
 		text = "restarted once"
@@ -186,12 +185,12 @@ func RestartWords(s *daemon.Status, now time.Time) string {
 type ErrorCount struct {
 	what string // with the number
 	n    uint64
-	when daemon.ErrorTimes // zero from a worker of an older version
+	when status.ErrorTimes // zero from a worker of an older version
 	fix  string
 }
 
 // ErrorCounts returns the kinds of error that have occurred, damaged pages first.
-func ErrorCounts(io daemon.IOStatus) []ErrorCount {
+func ErrorCounts(io status.IO) []ErrorCount {
 	all := []ErrorCount{
 		{"%d pages were damaged", io.ChecksumErrors, io.ChecksumErrorTimes, "test the memory of the machine; the log has the pages' numbers, and says if something else wrote to the backing device"},
 		{"%d reads failed", io.FailedReads, io.FailedReadTimes, "see the log; the programs that the pages belonged to got an I/O error"},
@@ -221,7 +220,7 @@ func (e ErrorCount) String() string {
 func clock(t time.Time) string { return t.Local().Format("Jan 2 15:04:05") }
 
 // diagnoseErrors finds the kinds whose last error is recent.
-func diagnoseErrors(io daemon.IOStatus, now time.Time) []Problem {
+func diagnoseErrors(io status.IO, now time.Time) []Problem {
 	var problems []Problem
 	for _, e := range ErrorCounts(io) {
 		if e.when.Last.IsZero() || now.Sub(e.when.Last) < errorsCount {

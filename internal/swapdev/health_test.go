@@ -7,15 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
-	"github.com/zramfs/zramfs/internal/idlework"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // Any user's file system may be of our type, and say of itself what no device says.
 func TestDiagnoseOfAnotherFileSystem(t *testing.T) {
-	d := Device{Dir: "/run/zram", Status: &daemon.Status{SurvivesCrash: true, Scrub: idlework.ScrubStatus{Damaged: 2}}}
+	d := Device{Dir: "/run/zram", Status: &status.Status{SurvivesCrash: true, Scrub: status.Scrub{Damaged: 2}}}
 	if all := Diagnose(d, time.Now()); len(all) != 1 || all[0].What != "the last scrub found 2 pages damaged" {
 		t.Errorf("%+v", all)
 	}
@@ -27,8 +25,8 @@ func TestFixesAreCommands(t *testing.T) {
 	d := Device{Dir: "/run/my zram", Swaps: swap, Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true}}}
 	d.Record = &Record{Loops: []NotedLoop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}}}
 	ill, dead, cut := d, d, d
-	ill.Away, ill.Status = true, &daemon.Status{SettingsLost: []string{"a limit"}, MemLimit: 1000, Memory: daemon.MemoryStatus{MemUsedTotal: 1000}}
-	ill.Status.Protections = []protect.Protection{{Name: "memory-lock", State: protect.StateFail, Essential: true}}
+	ill.Away, ill.Status = true, &status.Status{SettingsLost: []string{"a limit"}, MemLimit: 1000, Memory: status.Memory{MemUsedTotal: 1000}}
+	ill.Status.Protections = []status.Protection{{Name: "memory-lock", State: status.Fail, Essential: true}}
 	dead.Err, cut.Err = ErrDead, ErrCutOff
 	fixes := 0
 	for _, d := range []Device{ill, dead, cut} {
@@ -48,9 +46,9 @@ func TestFixesAreCommands(t *testing.T) {
 
 // A device that its control group slows down is not healthy, whatever it is used for.
 func TestLimitedGroupDegrades(t *testing.T) {
-	d := Device{Dir: "/run/zram", Status: &daemon.Status{SurvivesCrash: true}}
-	for state, want := range map[protect.State]int{protect.StateOK: 0, protect.StateWarn: 1} {
-		d.Status.Protections = []protect.Protection{{Name: protect.NameGroup, State: state, Detail: "a quota", Essential: true}}
+	d := Device{Dir: "/run/zram", Status: &status.Status{SurvivesCrash: true}}
+	for state, want := range map[status.State]int{status.OK: 0, status.Warn: 1} {
+		d.Status.Protections = []status.Protection{{Name: status.NameCgroup, State: state, Detail: "a quota", Essential: true}}
 		if all := Diagnose(d, time.Now()); len(all) != want || want == 1 && !strings.Contains(all[0].What, "a quota") {
 			t.Errorf("%s: %+v", state, all)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // openTime bounds the wait for the first answer of a new device.
@@ -22,7 +23,7 @@ const openTime = 3 * time.Second
 // StartDevice starts a process of this program, with args, that serves cfg, and returns its report
 // once the data file can be opened. After an error there is no process, no mount and no new
 // directory.
-func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemon.Report, err error) {
+func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *status.Report, err error) {
 	if err := checkSpace(cfg.Disksize); err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemo
 		return nil, giveUpDir(cfg, errors.Join(err, removeDead(cfg.Dir)))
 	}
 	report.Dir = cfg.Dir // which JSON has brought here in UTF-8
-	if p := protect.CheckView(host.Local); p.State != protect.StateOK {
+	if p := protect.CheckView(host.Local); p.State != status.OK {
 		report.Protections = append(report.Protections, p)
 	}
 	data := Device{Dir: cfg.Dir}.Data()
@@ -62,7 +63,7 @@ func removeDead(dir string) error {
 
 // StopDevice undoes StartDevice. Where this process can start none that unmounts the device, since
 // it has no descriptor or memory left, the keeper unmounts it.
-func StopDevice(report *daemon.Report) error {
+func StopDevice(report *status.Report) error {
 	err := UnmountAndWait(Device{Dir: report.Dir, Keeper: report.PID})
 	if err == nil {
 		return nil

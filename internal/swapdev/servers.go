@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -33,7 +33,7 @@ func serverDir(pid int) string {
 
 // serverProcesses returns the processes of this PID namespace that keep or serve a device.
 func serverProcesses() []host.Process {
-	return slices.DeleteFunc(host.Local.ProcessesNamed(daemon.ProcessName), func(p host.Process) bool {
+	return slices.DeleteFunc(host.Local.ProcessesNamed(status.ServerName), func(p host.Process) bool {
 		return !slices.Contains(host.Local.Arguments(p.PID), "mount")
 	})
 }

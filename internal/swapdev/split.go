@@ -5,8 +5,8 @@ package swapdev
 import (
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // A Split divides the mean time of a request at the loop device, in nanoseconds; both are 0 where
@@ -44,7 +44,7 @@ func (d Device) Splits() (read, write Split) {
 		return Split{}, Split{}
 	}
 	block := d.Block.Since(d.before())
-	of := func(o daemon.OperationStatus, requests uint64, took time.Duration) Split {
+	of := func(o status.Operation, requests uint64, took time.Duration) Split {
 		if requests > o.Requests+o.Requests/10 {
 			return Split{}
 		}

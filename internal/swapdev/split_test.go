@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -17,7 +17,7 @@ func TestSplits(t *testing.T) {
 	d := Device{
 		Loops:  []loopsetup.Info{{Path: "/dev/loop0", Sequence: 7}, {Path: "/dev/loop1", Sequence: 8}},
 		Block:  host.BlockTimes{Reads: 5100, ReadTime: 60*time.Second + 4*time.Millisecond, Writes: 10, WriteTime: time.Millisecond},
-		Status: &daemon.Status{Operations: []daemon.OperationStatus{{Op: "read", Requests: 100, SecondsTotal: 0.001}, {Op: "write", Requests: 10, SecondsTotal: 0.0005}}},
+		Status: &status.Status{Operations: []status.Operation{{Op: "read", Requests: 100, SecondsTotal: 0.001}, {Op: "write", Requests: 10, SecondsTotal: 0.0005}}},
 	}
 	if read, write := d.Splits(); read != (Split{}) || write != (Split{Loop: 100_000, Device: 50_000}) {
 		t.Errorf("with reads of another file: %+v, %+v", read, write)

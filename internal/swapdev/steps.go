@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -43,7 +43,7 @@ func (n *Narration) Raw() io.Writer {
 
 // step handles one step. Its state is a protection's.
 func (n *Narration) step(name, state, detail string) error {
-	if state != string(protect.StateOK) {
+	if state != string(status.OK) {
 		n.Warnings = append(n.Warnings, detail)
 	}
 	if n.How != Verbose {
@@ -54,7 +54,7 @@ func (n *Narration) step(name, state, detail string) error {
 }
 
 // PrintProtections prints one line for each protection.
-func PrintProtections(w io.Writer, all []protect.Protection) error {
+func PrintProtections(w io.Writer, all []status.Protection) error {
 	for _, p := range all {
 		if err := printStep(w, p.Name, string(p.State), p.Detail); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -44,7 +44,7 @@ type Up struct {
 	Tell func(pid int, status string) error
 
 	// Run sets these.
-	Report *daemon.Report
+	Report *status.Report
 	Device Device // Dir and the loop devices attached so far
 
 	first  Device              // of Grow: its directory gets a further device
@@ -132,7 +132,7 @@ var errUnsafe = errors.New("swap is not safe here")
 
 // checkSafety refuses swap without the essential protections.
 func (u *Up) checkSafety() error {
-	missing := protect.Blocking(u.Report.Protections)
+	missing := status.Blocking(u.Report.Protections)
 	if len(missing) == 0 || u.Swap.Force {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -48,7 +48,7 @@ func TestUpAlready(t *testing.T) {
 func upDevice() Device {
 	return Device{
 		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3"}},
-		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive"},
+		Status: &status.Status{Disksize: 1 << 30, Algorithm: "adaptive"},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
 	}
 }

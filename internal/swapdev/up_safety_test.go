@@ -6,24 +6,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
-	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // Swap is refused without an essential protection, and --force turns it on.
 func TestUpChecksSafety(t *testing.T) {
-	warned := protect.Protection{Name: protect.NameOOM, State: protect.StateWarn}
-	group := protect.Protection{Name: protect.NameGroup, State: protect.StateFail, Essential: true, Detail: "limited"}
+	warned := status.Protection{Name: status.NameOOM, State: status.Warn}
+	group := status.Protection{Name: status.NameCgroup, State: status.Fail, Essential: true, Detail: "limited"}
 	for _, c := range []struct {
-		found   []protect.Protection
+		found   []status.Protection
 		force   bool
 		refusal string
 	}{
-		{[]protect.Protection{warned}, false, ""},
-		{[]protect.Protection{warned, group}, false, "not safe here: limited. --force"},
-		{[]protect.Protection{warned, group}, true, ""},
+		{[]status.Protection{warned}, false, ""},
+		{[]status.Protection{warned, group}, false, "not safe here: limited. --force"},
+		{[]status.Protection{warned, group}, true, ""},
 	} {
-		u := &Up{Report: &daemon.Report{Protections: c.found}}
+		u := &Up{Report: &status.Report{Protections: c.found}}
 		u.Swap.Force = c.force
 		err := u.checkSafety()
 		if (err == nil) != (c.refusal == "") || err != nil && (!strings.Contains(err.Error(), c.refusal) || !strings.Contains(err.Error(), "--force")) {

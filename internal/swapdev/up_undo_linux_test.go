@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 // If swapoff fails, the device and its record stay for down: earlier steps are not undone.
 func TestUpLeavesSwapThatStaysOn(t *testing.T) {
 	undone := 0
-	u := &Up{Report: &daemon.Report{Dir: "/run/zram"}}
+	u := &Up{Report: &status.Report{Dir: "/run/zram"}}
 	step := func() error { undone++; return nil }
 	u.undo = []func() error{step, step, func() error { return u.turnOff(filepath.Join(t.TempDir(), "nothing")) }}
 	if err := u.takeBack(); !errors.Is(err, errSwapStays) || undone != 0 {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/telemetry/latency"
 	"github.com/zramfs/zramfs/internal/term"
@@ -47,13 +47,13 @@ func busy(dir string, n int) monitor.Sample {
 		Device: swapdev.Device{
 			Dir: dir, Keeper: 42,
 			Swaps: []loopsetup.Swap{{Path: "/dev/loop0", Size: 4096 * mib, Used: used, Priority: 100}},
-			Status: &daemon.Status{
+			Status: &status.Status{
 				KeeperPID: 42, WorkerPID: 43, UptimeSeconds: 273_600 + float64(n), ProcessMemoryBytes: 25 * mib, Algorithm: "adaptive", Restarts: 1,
 				CPUSeconds: 1 + 0.031*float64(n),
-				Memory:     daemon.MemoryStatus{OrigDataSize: used, MemUsedTotal: used * 10 / uint64(40+n%9)},
+				Memory:     status.Memory{OrigDataSize: used, MemUsedTotal: used * 10 / uint64(40+n%9)},
 				MemLimit:   1536 * mib,
-				Codecs:     []daemon.CodecStatus{{Name: "page", Pages: 22}, {Name: "page:dense", Pages: 71}, {Name: "same", Pages: 5}, {Name: "raw", Pages: 2}},
-				Operations: []daemon.OperationStatus{
+				Codecs:     []status.Codec{{Name: "page", Pages: 22}, {Name: "page:dense", Pages: 71}, {Name: "same", Pages: 5}, {Name: "raw", Pages: 2}},
+				Operations: []status.Operation{
 					{Op: "read", Requests: uint64(100 * n), Pages: pages, Buckets: counts(95*n, 5*n)},
 					{Op: "write", Requests: uint64(10 * n), Pages: pages / 3, Buckets: counts(10*n, 0)},
 				},

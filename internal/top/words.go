@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 )
@@ -48,7 +48,7 @@ func forecast(seconds float64) string {
 
 // flowWords is a flow: pages a second, times of requests in the device, and the mean time at the
 // loop device with the device's part of it.
-func flowWords(f daemon.Flow, s swapdev.Split) []string {
+func flowWords(f status.Flow, s swapdev.Split) []string {
 	words := []string{fmt.Sprintf("%7s pages/s", term.Grouped(uint64(f.Pages+0.5)))}
 	if f.P99 > 0 {
 		words = append(words, "p50 "+duration(f.P50), "p99 "+duration(f.P99))

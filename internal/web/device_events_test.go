@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/chronicle"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	devicejournal "github.com/zramfs/zramfs/internal/journal"
 	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
@@ -161,7 +161,7 @@ func TestTimeForEvents(t *testing.T) {
 func TestTwoDevicesOfOneName(t *testing.T) {
 	away := healthy()
 	away.Device.Away, away.Problems = true, []swapdev.Problem{{What: "it is up elsewhere"}}
-	away.Device.Status = &daemon.Status{KeeperPID: 9, UptimeSeconds: 5, Memory: away.Device.Status.Memory}
+	away.Device.Status = &status.Status{KeeperPID: 9, UptimeSeconds: 5, Memory: away.Device.Status.Memory}
 	here, asked := healthy(), 0
 	here.Device.Status.KeeperPID = 8
 	s, _ := sampler(t, options{}, here, away)

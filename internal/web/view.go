@@ -8,39 +8,39 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/chronicle"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
 // A view is a device as the page shows it. Sizes are in bytes.
 type view struct {
-	Name       string               `json:"name"` // unique
-	Loop       string               `json:"loop"`
-	Answer     string               `json:"answer"`
-	Answered   bool                 `json:"answered"` // the figures are its own, wherever it is mounted
-	Problems   []swapdev.Problem    `json:"problems"`
-	Algorithm  string               `json:"algorithm"`
-	Version    string               `json:"version"`
-	Uptime     float64              `json:"uptime"`
-	Disksize   uint64               `json:"disksize"`
-	Swap       *swapView            `json:"swap"` // null where it is no swap
-	Stored     uint64               `json:"stored"`
-	Compressed uint64               `json:"compressed"`
-	Memory     uint64               `json:"memory"`
-	Peak       uint64               `json:"peak"`
-	Limit      uint64               `json:"limit"`
-	Saved      int64                `json:"saved"`
-	Taken      swapdev.Memory       `json:"taken"`
-	Parts      monitor.Parts        `json:"parts"`
-	Codecs     []daemon.CodecStatus `json:"codecs"`
-	Operations []operation          `json:"operations"`
-	Errors     daemon.IOStatus      `json:"errors"`
-	Restarts   int                  `json:"restarts"`
-	Missing    []string             `json:"missing"` // protections that do not hold
-	FullIn     *float64             `json:"full_in"` // seconds
-	Growth     float64              `json:"growth"`  // bytes a second
-	Values     []*float64           `json:"values"`  // by chronicle.Names; null is unknown
+	Name       string            `json:"name"` // unique
+	Loop       string            `json:"loop"`
+	Answer     string            `json:"answer"`
+	Answered   bool              `json:"answered"` // the figures are its own, wherever it is mounted
+	Problems   []swapdev.Problem `json:"problems"`
+	Algorithm  string            `json:"algorithm"`
+	Version    string            `json:"version"`
+	Uptime     float64           `json:"uptime"`
+	Disksize   uint64            `json:"disksize"`
+	Swap       *swapView         `json:"swap"` // null where it is no swap
+	Stored     uint64            `json:"stored"`
+	Compressed uint64            `json:"compressed"`
+	Memory     uint64            `json:"memory"`
+	Peak       uint64            `json:"peak"`
+	Limit      uint64            `json:"limit"`
+	Saved      int64             `json:"saved"`
+	Taken      swapdev.Memory    `json:"taken"`
+	Parts      monitor.Parts     `json:"parts"`
+	Codecs     []status.Codec    `json:"codecs"`
+	Operations []operation       `json:"operations"`
+	Errors     status.IO         `json:"errors"`
+	Restarts   int               `json:"restarts"`
+	Missing    []string          `json:"missing"` // protections that do not hold
+	FullIn     *float64          `json:"full_in"` // seconds
+	Growth     float64           `json:"growth"`  // bytes a second
+	Values     []*float64        `json:"values"`  // by chronicle.Names; null is unknown
 
 	row chronicle.Row
 }
@@ -83,7 +83,7 @@ func namesOf(samples []monitor.Sample) []string {
 func newView(name string, s monitor.Sample, p monitor.Point) view {
 	d := s.Device
 	v := view{Name: name, Loop: d.Name(), Answer: p.Answer, Answered: p.Answered(), Problems: s.Problems, FullIn: p.FullIn, Growth: p.Growth,
-		Codecs: append([]daemon.CodecStatus{}, p.Codecs...), Operations: []operation{}, Missing: []string{}}
+		Codecs: append([]status.Codec{}, p.Codecs...), Operations: []operation{}, Missing: []string{}}
 	if swap := d.Swap(); swap != nil {
 		v.Swap = &swapView{Size: swap.Size, Used: d.Used(), Priority: swap.Priority, Usage: swapdev.NewUsage(d)}
 	}
@@ -155,7 +155,7 @@ func valuesOf(r chronicle.Row) []*float64 {
 }
 
 // setTimes sets the times of a direction, in seconds; without a request they are unknown.
-func setTimes(r *chronicle.Row, p50, p99 chronicle.Field, f daemon.Flow) {
+func setTimes(r *chronicle.Row, p50, p99 chronicle.Field, f status.Flow) {
 	if f.P99 > 0 {
 		r.Set(p50, float64(f.P50)/1e9)
 		r.Set(p99, float64(f.P99)/1e9)

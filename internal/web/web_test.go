@@ -18,19 +18,19 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/chronicle"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	devicejournal "github.com/zramfs/zramfs/internal/journal"
 	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
 // healthy is a device without problems, and hung one that does not answer.
 func healthy() monitor.Sample {
-	return monitor.Sample{At: time.Now(), Device: swapdev.Device{Dir: "/run/zram", Status: &daemon.Status{
+	return monitor.Sample{At: time.Now(), Device: swapdev.Device{Dir: "/run/zram", Status: &status.Status{
 		UptimeSeconds: 60, SurvivesCrash: true, Algorithm: "adaptive", Disksize: 64 << 20,
-		Memory: daemon.MemoryStatus{OrigDataSize: 40 << 20, ComprDataSize: 8 << 20, MemUsedTotal: 10 << 20}}}, Problems: []swapdev.Problem{}}
+		Memory: status.Memory{OrigDataSize: 40 << 20, ComprDataSize: 8 << 20, MemUsedTotal: 10 << 20}}}, Problems: []swapdev.Problem{}}
 }
 
 func hung() monitor.Sample {

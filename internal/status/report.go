@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package status
 
 import (
 	"bytes"
@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/zramfs/zramfs/internal/protect"
 )
+
+// ServerName is the name that ps and /proc/PID/comm show of a serving process.
+const ServerName = "zramfs"
 
 // The first byte of an announcement.
 const (
@@ -27,7 +28,7 @@ type Report struct {
 	// Disksize is the size of the device in bytes.
 	Disksize uint64 `json:"disksize"`
 	// Protections are the measures that were taken, and their outcomes.
-	Protections []protect.Protection `json:"protections"`
+	Protections []Protection `json:"protections"`
 }
 
 // StartError is the reason that a serving process gives for not becoming ready.
@@ -37,25 +38,26 @@ type StartError struct {
 	// Code is the exit code that the command should end with.
 	Code int `json:"code"`
 
-	cause error // not passed on to other processes
+	// Cause is not passed on to other processes.
+	Cause error `json:"-"`
 }
 
 // Error implements error.
 func (e *StartError) Error() string { return e.Message }
 
 // Unwrap returns the cause; nil where that happened in another process.
-func (e *StartError) Unwrap() error { return e.cause }
+func (e *StartError) Unwrap() error { return e.Cause }
 
 // ErrNoAnnouncement is returned when the serving process ended without an announcement.
 var ErrNoAnnouncement = errors.New("the serving process ended before it was ready")
 
-// writeReady announces r: one byte, then JSON, in one write.
-func writeReady(w io.Writer, r *Report) error {
+// WriteReady announces r: one byte, then JSON, in one write.
+func WriteReady(w io.Writer, r *Report) error {
 	return announce(w, announceReady, r)
 }
 
-// writeFailure announces that there will be no device.
-func writeFailure(w io.Writer, e *StartError) error {
+// WriteFailure announces that there will be no device.
+func WriteFailure(w io.Writer, e *StartError) error {
 	return announce(w, announceError, e)
 }
 
@@ -70,9 +72,9 @@ func announce(w io.Writer, kind byte, content any) error {
 	return nil
 }
 
-// readAnnouncement reads until the writer closes its end. It returns a *StartError for an announced
+// ReadAnnouncement reads until the writer closes its end. It returns a *StartError for an announced
 // failure and wraps ErrNoAnnouncement when there was nothing to read.
-func readAnnouncement(r io.Reader) (*Report, error) {
+func ReadAnnouncement(r io.Reader) (*Report, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read announcement: %w", err)
