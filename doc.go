@@ -99,8 +99,8 @@ A write of one page meets these functions, each called by one above it; a test
 follows them.
 
 	fusefs/thread_linux.go  thread.serve           receives a WRITE request into the thread's slot
-	fusefs/thread_linux.go  thread.carryOut        tells page requests from others
-	fusefs/thread_linux.go  thread.carryOutPage    notes in the slot what was done, and answers
+	fusefs/thread_linux.go  thread.dispatch        tells page requests from others
+	fusefs/thread_linux.go  thread.dispatchPage    notes in the slot what was done, and answers
 	fusefs/data.go          fileSystem.servePage   takes a store.Worker and decodes the request
 	fusefs/data.go          fileSystem.write       divides its bytes into pages
 	store/write.go          Worker.Write           checks the range and counts
@@ -113,8 +113,8 @@ follows them.
 # One page out
 
 	fusefs/thread_linux.go  thread.serve           receives a READ request into the thread's slot
-	fusefs/thread_linux.go  thread.carryOut        tells page requests from others
-	fusefs/thread_linux.go  thread.carryOutPage    answers with the page
+	fusefs/thread_linux.go  thread.dispatch        tells page requests from others
+	fusefs/thread_linux.go  thread.dispatchPage    answers with the page
 	fusefs/data.go          fileSystem.servePage   takes a store.Worker and decodes the request
 	fusefs/data.go          fileSystem.read        divides its bytes into pages
 	store/read.go           Worker.Read            notes the epoch, loads the entry

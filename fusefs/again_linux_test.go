@@ -24,7 +24,7 @@ func TestLeftRequestIsNotSentAgain(t *testing.T) {
 		if outcome != nil {
 			l.put(all[0], request(opWrite, 10, s.attributes.fs.tree.lookup(deviceNode, "reset").id, append(transferArgument(0, 1), '1')))
 		}
-		if err := errors.Join(s.attributes.carryOn(), s.attributes.finish(), s.Close()); err != nil {
+		if err := errors.Join(s.attributes.recover(), s.attributes.finish(), s.Close()); err != nil {
 			t.Fatal(err)
 		}
 		got := l.heard(attributeConnection)

@@ -57,7 +57,7 @@ func TestForeignDictionary(t *testing.T) {
 	var logs logBook
 	f, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: pageSize})})
 	f.logf = logs.add
-	a.chosen.Store(&Chosen{Recompression: [recompressions]string{"zstd(dict=/a)"}})
+	a.chosen.Store(&Settings{Recompression: [recompressions]string{"zstd(dict=/a)"}})
 	for name, text := range map[string]string{"algorithm_params": "priority=1 level=3", "recompress": "type=all"} {
 		before := len(logs.all())
 		if got := writeAttribute(f, name, text); got != fuse.EINVAL || len(logs.all()) != before+1 {

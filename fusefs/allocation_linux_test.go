@@ -79,7 +79,7 @@ func TestPagePathAllocatesNothingInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), NoResend: true, Counters: counters,
-		Lone: func(time.Time) {}, Failed: func(telemetry.Op, uint64, syscall.Errno) {},
+		FaultSeen: func(time.Time) {}, Failed: func(telemetry.Op, uint64, syscall.Errno) {},
 		Status: func([]string) ([]byte, error) { return json.Marshal(l.store.Stats()) }})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func allocatedByThreads() (sum allocations) {
 		}
 		switch {
 		case !has("fusefs.(*thread).serve"):
-		case has("fusefs.(*thread).carryOutOther"):
+		case has("fusefs.(*thread).dispatchOther"):
 			sum.others += r.AllocObjects
 		default:
 			sum.pages += r.AllocObjects

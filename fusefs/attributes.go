@@ -50,19 +50,19 @@ const (
 
 // attributes are what the files of a device show and change.
 type attributes struct {
-	cfg      Config             // immutable
-	loops    attribute          // immutable
-	streams  int                // requests on the data file that are worked on at a time; immutable
-	inFlight func() int         // of them, those under way; immutable
-	stopping func() bool        // the server is to stop; immutable
-	opens    func() int         // handles on the data file; immutable
-	closed   func(bool)         // makes opening the data file fail with EBUSY, or succeed again; immutable
-	keep     func(Chosen) error // keeps what was chosen for a successor; immutable
-	pressure *pressure          // immutable
+	cfg      Config               // immutable
+	loops    attribute            // immutable
+	streams  int                  // requests on the data file that are worked on at a time; immutable
+	inFlight func() int           // of them, those under way; immutable
+	stopping func() bool          // the server is to stop; immutable
+	opens    func() int           // handles on the data file; immutable
+	closed   func(bool)           // makes opening the data file fail with EBUSY, or succeed again; immutable
+	keep     func(Settings) error // keeps what was chosen for a successor; immutable
+	pressure *pressure            // immutable
 
-	setting sync.Mutex             // held while an attribute is set, but for recompress and writeback, which may take minutes
-	chosen  atomic.Pointer[Chosen] // changed by the holder of setting
-	working atomic.Bool            // recompress or writeback is at work
+	setting sync.Mutex               // held while an attribute is set, but for recompress and writeback, which may take minutes
+	chosen  atomic.Pointer[Settings] // changed by the holder of setting
+	working atomic.Bool              // recompress or writeback is at work
 }
 
 // all returns the attribute files. In the kernel mem_limit and mem_used_max are write-only; here
@@ -73,16 +73,16 @@ func (a *attributes) all() []attribute {
 		{dir: deviceNode, name: "backing_dev", mode: changed, show: a.showBacking, set: a.setBacking, long: true},
 		a.stats("bd_stat", bdStat),
 		{dir: deviceNode, name: "block_state", mode: 0o400, stream: a.blockState},
-		a.value("comp_algorithm", func(Chosen) string { return compAlgorithm(a.cfg.Store.Algorithm()) }, a.setAlgorithm),
+		a.value("comp_algorithm", func(Settings) string { return compAlgorithm(a.cfg.Store.Algorithm()) }, a.setAlgorithm),
 		a.order("compact", a.initialised(a.compact)).takesLong(),
 		a.stats("debug_stat", debugStat),
 		{dir: deviceNode, name: "disksize", mode: changed, show: func() ([]byte, error) { return []byte(decimal(a.size())), nil }, set: a.setDisksize},
 		a.order("idle", a.initialised(a.markIdle)),
 		a.text("initstate", a.initState),
 		a.stats("io_stat", ioStat),
-		a.value("max_comp_streams", func(Chosen) string { return decimal(uint64(a.streams)) }, ignoreText),
-		a.value("mem_limit", func(Chosen) string { return decimal(a.counters().MemLimit) }, a.setMemLimit),
-		a.value("mem_used_max", func(Chosen) string { return decimal(a.counters().MemUsedMax) }, a.resetPeak),
+		a.value("max_comp_streams", func(Settings) string { return decimal(uint64(a.streams)) }, ignoreText),
+		a.value("mem_limit", func(Settings) string { return decimal(a.counters().MemLimit) }, a.setMemLimit),
+		a.value("mem_used_max", func(Settings) string { return decimal(a.counters().MemUsedMax) }, a.resetPeak),
 		a.stats("mm_stat", mmStat),
 		a.value("recomp_algorithm", recompAlgorithm, a.setRecompression),
 		{dir: deviceNode, name: "recompress", mode: ordered, set: a.recompress, long: true},
@@ -90,7 +90,7 @@ func (a *attributes) all() []attribute {
 		a.text("size", func() string { return decimal(a.size() / sector) }),
 		a.stats("stat", func(s store.Stats) string { return blockStat(s, a.inFlight()) }),
 		{dir: deviceNode, name: "writeback", mode: ordered, set: a.writeBack, long: true},
-		a.value("writeback_limit", func(c Chosen) string { return decimal(c.WritebackLimit) }, a.setWritebackLimit),
+		a.value("writeback_limit", func(c Settings) string { return decimal(c.WritebackLimit) }, a.setWritebackLimit),
 		a.value("writeback_limit_enable", showWritebackLimited, a.setWritebackLimited),
 	}
 	list = append(list, a.hotAttributes()...)
@@ -99,7 +99,7 @@ func (a *attributes) all() []attribute {
 }
 
 // value is an attribute that every user may read and the owner may change.
-func (a *attributes) value(name string, format func(Chosen) string, set func([]byte, *Chosen) error) attribute {
+func (a *attributes) value(name string, format func(Settings) string, set func([]byte, *Settings) error) attribute {
 	v := a.order(name, set)
 	v.mode = changed
 	v.show = func() ([]byte, error) { return []byte(format(*a.chosen.Load())), nil }
@@ -108,13 +108,13 @@ func (a *attributes) value(name string, format func(Chosen) string, set func([]b
 
 // order is an attribute that the owner may write. set is called for one write at a time. It may
 // change what was chosen, which is kept if it returns no error.
-func (a *attributes) order(name string, set func([]byte, *Chosen) error) attribute {
+func (a *attributes) order(name string, set func([]byte, *Settings) error) attribute {
 	return attribute{dir: deviceNode, name: name, mode: ordered, set: func(_ uint64, text []byte) error {
 		if err := a.begin(); err != nil {
 			return err
 		}
 		defer a.setting.Unlock()
-		return a.change(func(c *Chosen) error { return set(text, c) })
+		return a.change(func(c *Settings) error { return set(text, c) })
 	}}
 }
 
@@ -153,7 +153,7 @@ func (a *attributes) beginUnless(late func() bool) error {
 }
 
 // change keeps what f chooses.
-func (a *attributes) change(f func(*Chosen) error) error {
+func (a *attributes) change(f func(*Settings) error) error {
 	next := *a.chosen.Load()
 	if err := f(&next); err != nil || next == *a.chosen.Load() {
 		return err

@@ -19,7 +19,7 @@ const longestName = 128
 
 // setAlgorithm takes the name of an algorithm, with parameters as codec.Parse reads them. Unlike
 // the kernel's it may change while the device is in use: pages that are stored stay as they are.
-func (a *attributes) setAlgorithm(text []byte, c *Chosen) error {
+func (a *attributes) setAlgorithm(text []byte, c *Settings) error {
 	if len(text) >= longestName {
 		return syscall.E2BIG
 	}
@@ -31,7 +31,7 @@ func (a *attributes) setAlgorithm(text []byte, c *Chosen) error {
 }
 
 // choose makes new pages be compressed by an algorithm.
-func (a *attributes) choose(algorithm codec.Algorithm, c *Chosen) error {
+func (a *attributes) choose(algorithm codec.Algorithm, c *Settings) error {
 	c.Algorithm = algorithm.String()
 	if err := c.fits(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func parametersOf(text []byte, priority int64) (parameters, error) {
 // setParameters takes parameters of the algorithm that algo= or priority= names, by default those
 // of comp_algorithm. An algorithm without levels takes any and ignores it, as the kernel's lzo
 // does.
-func (a *attributes) setParameters(text []byte, c *Chosen) error {
+func (a *attributes) setParameters(text []byte, c *Settings) error {
 	p, err := parametersOf(text, 0)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (a *attributes) withLevel(setting string, level int64) (codec.Algorithm, bo
 }
 
 // setRecompression takes algo=NAME and priority=1 to 3.
-func (a *attributes) setRecompression(text []byte, c *Chosen) error {
+func (a *attributes) setRecompression(text []byte, c *Settings) error {
 	p, err := parametersOf(text, 1)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (a *attributes) setRecompression(text []byte, c *Chosen) error {
 
 // recompAlgorithm lists the algorithms of each priority that has one, as recomp_algorithm_show
 // does.
-func recompAlgorithm(c Chosen) string {
+func recompAlgorithm(c Settings) string {
 	var b strings.Builder
 	for i, setting := range c.Recompression {
 		if setting != "" {

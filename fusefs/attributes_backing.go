@@ -45,7 +45,7 @@ func (a *attributes) setBacking(request uint64, text []byte) error {
 }
 
 // setWritebackLimit takes the number of pages that may be written while the limit is enabled.
-func (a *attributes) setWritebackLimit(text []byte, c *Chosen) error {
+func (a *attributes) setWritebackLimit(text []byte, c *Settings) error {
 	n, err := sysfstext.Unsigned(text, 64)
 	if err != nil {
 		return syscall.EINVAL
@@ -55,7 +55,7 @@ func (a *attributes) setWritebackLimit(text []byte, c *Chosen) error {
 }
 
 // setWritebackLimited takes a number: 0 is no.
-func (a *attributes) setWritebackLimited(text []byte, c *Chosen) error {
+func (a *attributes) setWritebackLimited(text []byte, c *Settings) error {
 	n, err := sysfstext.Unsigned(text, 64)
 	if err != nil {
 		return syscall.EINVAL
@@ -64,7 +64,7 @@ func (a *attributes) setWritebackLimited(text []byte, c *Chosen) error {
 	return nil
 }
 
-func showWritebackLimited(c Chosen) string {
+func showWritebackLimited(c Settings) string {
 	if c.WritebackLimited {
 		return "1\n"
 	}
@@ -126,7 +126,7 @@ func (a *attributes) spend(pages int64) error {
 	err := a.beginOnce()
 	if err == nil {
 		defer a.setting.Unlock()
-		err = a.change(func(c *Chosen) error { c.spend(time.Now(), pages); return nil })
+		err = a.change(func(c *Settings) error { c.spend(time.Now(), pages); return nil })
 	}
 	if errors.Is(err, ErrLeft) {
 		return nil
@@ -171,7 +171,7 @@ func (a *attributes) budget(stopping func() bool) func(pages int) (granted int, 
 			return 0, err
 		}
 		defer a.setting.Unlock()
-		err = a.change(func(c *Chosen) error {
+		err = a.change(func(c *Settings) error {
 			if granted = pages; pages < 0 { // it may have been set in between, to any number
 				c.WritebackLimit += min(uint64(-pages), math.MaxUint64-c.WritebackLimit)
 				return nil

@@ -206,7 +206,7 @@ func TestSpillWaitsForWriteback(t *testing.T) {
 // Pages that were moved count for a day and up to four hours more, whatever the clock does.
 func TestSpentIsForgotten(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0).Truncate(spentPeriod)
-	var c Chosen
+	var c Settings
 	c.spend(at, 100)
 	c.spend(at.Add(spentPeriod-1), 20)
 	c.spend(at.Add(spentPeriod-1), -10)

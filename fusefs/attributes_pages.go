@@ -12,7 +12,7 @@ import (
 )
 
 // markIdle takes "all", or the least age of pages in seconds.
-func (a *attributes) markIdle(text []byte, _ *Chosen) error {
+func (a *attributes) markIdle(text []byte, _ *Settings) error {
 	age := uint64(0)
 	if sysfstext.Word(text) != "all" {
 		var err error

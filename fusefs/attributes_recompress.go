@@ -73,7 +73,7 @@ func (a *attributes) recompress(_ uint64, text []byte) error {
 		return syscall.EAGAIN
 	}
 	defer a.working.Store(false)
-	return a.carryOut(r)
+	return a.runRecompression(r)
 }
 
 // setting returns the algorithm that is asked for, empty for none.
@@ -87,8 +87,8 @@ func (r recompression) setting(chosen [recompressions]string) string {
 	return ""
 }
 
-// carryOut recompresses until it is done or the server is to stop.
-func (a *attributes) carryOut(r recompression) error {
+// dispatch recompresses until it is done or the server is to stop.
+func (a *attributes) runRecompression(r recompression) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	r.Rest = func(store.Recompressed) {
@@ -98,8 +98,8 @@ func (a *attributes) carryOut(r recompression) error {
 	}
 	var err error
 	work := func() { _, err = a.cfg.Store.Recompress(ctx, r.RecompressConfig) }
-	if a.cfg.Behind != nil {
-		a.cfg.Behind(work)
+	if a.cfg.LowPriority != nil {
+		a.cfg.LowPriority(work)
 	} else {
 		work()
 	}

@@ -24,7 +24,7 @@ func TestRecompressIsLeft(t *testing.T) {
 			t.Fatal(errno)
 		}
 	}
-	a.chosen.Store(&Chosen{Recompression: [recompressions]string{"zstd"}})
+	a.chosen.Store(&Settings{Recompression: [recompressions]string{"zstd"}})
 	a.stopping = func() bool { return true }
 	if err := a.recompress(2, []byte("type=all")); !errors.Is(err, ErrLeft) {
 		t.Error(err)

@@ -13,10 +13,10 @@ import (
 // drivers/block/zram/zram_drv.c do, with the same error numbers.
 
 // ignoreText takes any text: max_comp_streams changes nothing in the kernel since Linux 4.7.
-func ignoreText([]byte, *Chosen) error { return nil }
+func ignoreText([]byte, *Settings) error { return nil }
 
 // setMemLimit takes a size, rounded up to pages; 0 is no limit.
-func (a *attributes) setMemLimit(text []byte, c *Chosen) error {
+func (a *attributes) setMemLimit(text []byte, c *Settings) error {
 	limit, ok := sysfstext.Size(text)
 	if !ok {
 		return syscall.EINVAL
@@ -31,7 +31,7 @@ func (a *attributes) setMemLimit(text []byte, c *Chosen) error {
 }
 
 // resetPeak takes a zero, which makes the peak begin anew.
-func (a *attributes) resetPeak(text []byte, _ *Chosen) error {
+func (a *attributes) resetPeak(text []byte, _ *Settings) error {
 	if n, err := sysfstext.Unsigned(text, 64); err != nil || n != 0 {
 		return syscall.EINVAL
 	}
@@ -40,7 +40,7 @@ func (a *attributes) resetPeak(text []byte, _ *Chosen) error {
 }
 
 // compact takes any text. It does not keep a successor, and with it all pages, waiting.
-func (a *attributes) compact([]byte, *Chosen) error {
+func (a *attributes) compact([]byte, *Settings) error {
 	a.cfg.Store.CompactNow(a.stopping)
 	return nil
 }

@@ -16,8 +16,8 @@ func TestSettingDoesNotWaitForEver(t *testing.T) {
 	l := newLeft(t)
 	cfg := Config{Store: l.store, Algorithm: l.algorithm()}
 	stopping := false
-	a := &attributes{cfg: cfg, stopping: func() bool { return stopping }, keep: func(Chosen) error { return nil }}
-	a.chosen.Store(&Chosen{})
+	a := &attributes{cfg: cfg, stopping: func() bool { return stopping }, keep: func(Settings) error { return nil }}
+	a.chosen.Store(&Settings{})
 	limit := a.order("mem_limit", a.setMemLimit)
 	sets := map[string]func(uint64, []byte) error{"mem_limit": limit.set, "disksize": a.setDisksize, "reset": a.reset}
 	a.setting.Lock()
@@ -45,7 +45,7 @@ func TestSpillIsCountedWhileAnAttributeIsSet(t *testing.T) {
 	_, a := newBackedFileSystem(t, pages, pages)
 	keep, held := a.keep, false
 	var set sync.WaitGroup
-	a.keep = func(c Chosen) error {
+	a.keep = func(c Settings) error {
 		if !held {
 			held = true
 			set.Go(func() {

@@ -41,8 +41,8 @@ func (a *attributes) initState() string {
 }
 
 // initialised wraps the set function of an attribute that a device without a size refuses.
-func (a *attributes) initialised(set func([]byte, *Chosen) error) func([]byte, *Chosen) error {
-	return func(text []byte, c *Chosen) error {
+func (a *attributes) initialised(set func([]byte, *Settings) error) func([]byte, *Settings) error {
+	return func(text []byte, c *Settings) error {
 		if a.cfg.Uninitialised {
 			return syscall.EINVAL
 		}
@@ -105,13 +105,13 @@ func (a *attributes) reset(request uint64, text []byte) error {
 }
 
 // forget chooses what a new device of the kernel has.
-func (a *attributes) forget(c *Chosen) error {
+func (a *attributes) forget(c *Settings) error {
 	none := uint64(0)
 	algorithm, err := codec.Parse(codec.Algorithms()[0])
 	if err != nil {
 		return err
 	}
-	*c = Chosen{Resized: c.Resized, MemLimit: &none}
+	*c = Settings{Resized: c.Resized, MemLimit: &none}
 	a.cfg.Store.SetMemLimit(none)
 	return a.choose(algorithm, c)
 }
@@ -121,7 +121,7 @@ func (a *attributes) resize(request, size uint64) error {
 	if a.cfg.Resize == nil {
 		return syscall.EBUSY
 	}
-	err := a.change(func(c *Chosen) error { c.Resized = numberOf(request); return nil })
+	err := a.change(func(c *Settings) error { c.Resized = numberOf(request); return nil })
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestDisksizeIsRounded(t *testing.T) {
 		t.Errorf("asked for %d bytes", sizes)
 	}
 	a.cfg.Uninitialised = false
-	a.chosen.Store(&Chosen{Resized: 7})
+	a.chosen.Store(&Settings{Resized: 7})
 	if err := a.setDisksize(7|resent, []byte("1M")); err != nil || len(sizes) != 4 {
 		t.Errorf("the request that a predecessor has begun: %v, asked for %d bytes", err, sizes)
 	}

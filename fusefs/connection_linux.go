@@ -64,7 +64,7 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 		return nil, err
 	}
 	fs := newFileSystem(cfg, t)
-	fs.further = func() Further { return Further(s.further.Load()) }
+	fs.extraDevices = func() ExtraDevices { return ExtraDevices(s.extraDevices.Load()) }
 	fs.maxLong = int32(len(slots) - 1)
 	c := &connection{
 		kind: kind, device: int(device.Fd()), fs: fs, protocol: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer)),
@@ -83,7 +83,7 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 		turns = max(min(turns-waitingOf(turns), dataTurns()), 1)
 	}
 	if kind == dataConnection {
-		c.lone, c.failed = cfg.Lone, cfg.Failed
+		c.lone, c.failed = cfg.FaultSeen, cfg.Failed
 	}
 	c.turns = make(chan struct{}, turns)
 	for range turns {
@@ -95,8 +95,8 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 // agreement bounds the wait for INIT, which the kernel sends when a mount is made.
 const agreement = 20 * time.Second
 
-// awaitAgreement waits until INIT is answered or the connection has ended.
-func (c *connection) awaitAgreement(ended <-chan struct{}) error {
+// awaitInit waits until INIT is answered or the connection has ended.
+func (c *connection) awaitInit(ended <-chan struct{}) error {
 	select {
 	case <-c.agreed: // first, because a device may end before its new server has begun
 		return nil
@@ -144,8 +144,9 @@ func (c *connection) count(s *slot, op uint32, m message) {
 	}
 }
 
-// agree takes the negotiated flags from the answer to INIT (flags and flags2 of fuse_init_out).
-func (c *connection) agree(answer []byte) {
+// negotiated takes the negotiated flags from the answer to INIT (flags and flags2 of
+// fuse_init_out).
+func (c *connection) negotiated(answer []byte) {
 	const flags, flags2 = outHeaderSize + 12, outHeaderSize + 32
 	if len(answer) < flags2+4 || binary.LittleEndian.Uint32(answer[4:]) != 0 {
 		return

@@ -44,7 +44,7 @@ func TestKernelIsTold(t *testing.T) {
 	if l.successor().resized {
 		t.Error("a device is taken for one that was made anew")
 	}
-	if err := l.session.requests.keepChosen(Chosen{Resized: 7}); err != nil {
+	if err := l.session.requests.keepChosen(Settings{Resized: 7}); err != nil {
 		t.Fatal(err)
 	}
 	s := l.successor()
@@ -86,11 +86,11 @@ func TestLeastRequestIsFound(t *testing.T) {
 	m := request(opRead, 6, dataNode, nil)
 	l.put(s, m)
 	s.unique.Store(6)
-	if got := s.look(); got != foundRequest {
+	if got := s.inspect(); got != foundRequest {
 		t.Errorf("found %v", got)
 	}
 	binary.LittleEndian.PutUint32(s.room(), inHeaderSize-1)
-	if got := s.look(); got != foundDamage {
+	if got := s.inspect(); got != foundDamage {
 		t.Errorf("with another length found %v", got)
 	}
 	s.free()
@@ -122,10 +122,10 @@ func TestSessionSaysWhatCannotBeClosed(t *testing.T) {
 	}
 }
 
-// Links to further devices lead to them, and there are no others.
-func TestLinksToFurtherDevices(t *testing.T) {
+// Links to extra devices lead to them, and there are no others.
+func TestLinksToExtraDevices(t *testing.T) {
 	f := newTestFileSystem(t, 4*pageSize)
-	f.further = func() Further { return Further(0).With(3) }
+	f.extraDevices = func() ExtraDevices { return ExtraDevices(0).With(3) }
 	for _, c := range []struct {
 		dir          uint64
 		name, target string
@@ -148,7 +148,7 @@ func TestLinksToFurtherDevices(t *testing.T) {
 	if _, status := f.Readlink(nil, &fuse.InHeader{NodeId: 1 << 50}); status != fuse.EINVAL {
 		t.Errorf("nothing leads somewhere: %v", status)
 	}
-	if dir := FurtherDir("/a", 3); dir != "/a/devices/zram3" {
+	if dir := ExtraDir("/a", 3); dir != "/a/devices/zram3" {
 		t.Errorf("it is mounted at %s", dir)
 	}
 }
@@ -171,12 +171,12 @@ func TestAgreementIsAwaited(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
 	c := &connection{kind: dataConnection, agreed: make(chan struct{})}
-	if err := c.awaitAgreement(ended); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "the data connection") {
+	if err := c.awaitInit(ended); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "the data connection") {
 		t.Errorf("the connection has ended, and the answer is %v", err)
 	}
 	close(c.agreed)
 	for range 20 { // whichever is looked at first
-		if err := c.awaitAgreement(ended); err != nil {
+		if err := c.awaitInit(ended); err != nil {
 			t.Error(err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestCountersAreAppended(t *testing.T) {
 		t.Errorf("the requests are refused afterwards: %v", err)
 	}
 	l.put(l.slot(0), writeRequest(10, 0, varied(pageSize, 1))) // the session's memory is as it was
-	l.wantAnswer(l.carryOn(), 10, 0, []byte{0, pageSize >> 8, 0, 0, 0, 0, 0, 0})
+	l.wantAnswer(l.recoverAll(), 10, 0, []byte{0, pageSize >> 8, 0, 0, 0, 0, 0, 0})
 }
 
 // mappings is how often memory of requests is mapped here.

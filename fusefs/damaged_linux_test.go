@@ -63,8 +63,8 @@ func TestDamagedRequestIsForgotten(t *testing.T) {
 	l.put(s, writeRequest(10, 0, varied(pageSize, 1)))
 	s.words[wordSum].Add(1)
 	s.words[wordAttempts].Store(maxAttempts)
-	l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
-	if n, found := s.words[wordAttempts].Load(), s.look(); n != 0 || found != foundNothing {
+	l.wantAnswer(l.recoverAll(), 10, int(unix.EIO), nil)
+	if n, found := s.words[wordAttempts].Load(), s.inspect(); n != 0 || found != foundNothing {
 		t.Errorf("%d attempts and found %d are left", n, found)
 	}
 }
@@ -99,12 +99,12 @@ func TestAnswersAreSealed(t *testing.T) {
 		s.apply(10, result)
 		for bit := range 64 {
 			s.words[wordResult].Store(uint64(result) ^ 1<<bit)
-			if got := s.look(); got != foundDamage {
+			if got := s.inspect(); got != foundDamage {
 				t.Errorf("answer %d with bit %d flipped: found %d", result, bit, got)
 			}
 		}
 		s.words[wordResult].Store(uint64(result))
-		if got := s.look(); got != foundRequest {
+		if got := s.inspect(); got != foundRequest {
 			t.Errorf("answer %d: found %d", result, got)
 		}
 	}
@@ -130,7 +130,7 @@ func TestLengthsThatLie(t *testing.T) {
 		m := writeRequest(10, 0, varied(pageSize, 1))
 		binary.LittleEndian.PutUint32(m, length)
 		l.put(l.slot(0), m)
-		l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
+		l.wantAnswer(l.recoverAll(), 10, int(unix.EIO), nil)
 		if !bytes.Equal(l.page(0), make([]byte, pageSize)) {
 			t.Errorf("a request of %d bytes was carried out", length)
 		}
@@ -145,7 +145,7 @@ func TestWriteWithLessDataThanItSays(t *testing.T) {
 	m := writeRequest(10, 0, data)
 	binary.LittleEndian.PutUint32(m[inHeaderSize+16:], math.MaxUint32)
 	l.put(l.slot(0), m)
-	l.wantAnswer(l.carryOn(), 10, 0, count(len(data)))
+	l.wantAnswer(l.recoverAll(), 10, 0, count(len(data)))
 	if !bytes.Equal(l.page(0), data) {
 		t.Error("the page is not what was written")
 	}
@@ -155,7 +155,7 @@ func TestWriteWithLessDataThanItSays(t *testing.T) {
 func TestReadOfMoreThanAnAnswerHolds(t *testing.T) {
 	l := newLeft(t)
 	l.put(l.slot(0), readRequest(10, 0, math.MaxUint32))
-	l.wantAnswer(l.carryOn(), 10, 0, make([]byte, leftTransfer))
+	l.wantAnswer(l.recoverAll(), 10, 0, make([]byte, leftTransfer))
 }
 
 // The first request of a connection is not whole, or none.
@@ -167,7 +167,7 @@ func TestDamagedInit(t *testing.T) {
 			l := newLeft(t)
 			l.session.requests.keepInit(dataConnection, m)
 			s := l.successor()
-			err := s.data.carryOn()
+			err := s.data.recover()
 			select {
 			case <-s.data.agreed:
 				t.Error("they have agreed")
@@ -202,7 +202,7 @@ func FuzzRequests(f *testing.F) {
 		}
 		defer s.Close()
 		for _, c := range []*connection{s.attributes, s.data} {
-			_ = c.carryOn() // an error is as good
+			_ = c.recover() // an error is as good
 		}
 		s.OpenCount()
 		s.requests.loops()

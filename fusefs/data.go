@@ -43,7 +43,7 @@ func (f *fileSystem) servePage(t *pageThread, op uint32, argument, in, out []byt
 		off, length, mode := rangeOf(argument)
 		errno = f.fallocate(w, mode, off, length)
 	}
-	met := w.Met()
+	met := w.Result()
 	t.stored = telemetry.Stored{Codec: uint8(met.Codec), Bytes: met.Bytes}
 	w.Release()
 	return n, errno

@@ -7,7 +7,7 @@
 //	DIR/control/status        the result of Config.Status, mode 0444
 //	DIR/control/pressure      how full the device is, to be polled, see pressure_linux.go
 //	DIR/control/loops         the loop devices of a data file that is hidden, mode 0600, writable
-//	DIR/control/hot_add       makes a further device, see further.go; hot_remove ends one
+//	DIR/control/hot_add       makes an extra device, see extra_devices.go; hot_remove ends one
 //	DIR/dev/zram0             the data: size of Config.Store, mode 0600, its own mount
 //
 // A Session makes the two mounts and keeps what must outlive a server: the connections with the

@@ -32,20 +32,20 @@ const (
 type fileSystem struct {
 	fuse.RawFileSystem
 
-	store     *store.Store         // immutable
-	size      uint64               // of the data file, bytes; immutable
-	tree      tree                 // immutable
-	further   func() Further       // the other devices of DIR; immutable
-	owner     fuse.Owner           // of every node; immutable
-	mounted   time.Time            // every node's times; immutable
-	logf      func(string, ...any) // immutable
-	complaint atomic.Int64         // second of the last log line on an unknown error
-	snapshots snapshots            // has its own lock
-	pressure  *pressure            // has its own lock
-	closed    atomic.Bool          // the data file cannot be opened: it is about to lose its contents
-	left      sync.Map             // numbers of the requests that a successor answers
-	long      atomic.Int32         // requests for attributes under way that may take long
-	maxLong   int32                // one fewer than there are threads; immutable
+	store        *store.Store         // immutable
+	size         uint64               // of the data file, bytes; immutable
+	tree         tree                 // immutable
+	extraDevices func() ExtraDevices  // the other devices of DIR; immutable
+	owner        fuse.Owner           // of every node; immutable
+	mounted      time.Time            // every node's times; immutable
+	logf         func(string, ...any) // immutable
+	complaint    atomic.Int64         // second of the last log line on an unknown error
+	snapshots    snapshots            // has its own lock
+	pressure     *pressure            // has its own lock
+	closed       atomic.Bool          // the data file cannot be opened: it is about to lose its contents
+	left         sync.Map             // numbers of the requests that a successor answers
+	long         atomic.Int32         // requests for attributes under way that may take long
+	maxLong      int32                // one fewer than there are threads; immutable
 }
 
 // newFileSystem makes the file system of one of a device's trees.
@@ -59,7 +59,7 @@ func newFileSystem(cfg Config, t tree) *fileSystem {
 		store:         cfg.Store,
 		size:          size,
 		tree:          t,
-		further:       func() Further { return 0 },
+		extraDevices:  func() ExtraDevices { return 0 },
 		owner:         fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())},
 		mounted:       time.Now(),
 		logf:          cfg.Logf,

@@ -32,8 +32,8 @@ func newTestDevice(tb testing.TB, cfg Config) (*fileSystem, *attributes) {
 	cfg.Algorithm, cfg.Logf = algorithm, tb.Logf
 	loops := attribute{dir: controlNode, name: "loops", mode: hidden, show: func() ([]byte, error) { return nil, nil }}
 	all := &attributes{cfg: cfg, loops: loops, streams: 4, inFlight: func() int { return 0 }, opens: func() int { return 0 }, stopping: func() bool { return false },
-		keep: func(Chosen) error { return nil }, pressure: &pressure{notify: func(uint64) {}}}
-	all.chosen.Store(&Chosen{})
+		keep: func(Settings) error { return nil }, pressure: &pressure{notify: func(uint64) {}}}
+	all.chosen.Store(&Settings{})
 	f := newFileSystem(cfg, attributeTree(all.all()))
 	f.pressure = all.pressure
 	return f, all

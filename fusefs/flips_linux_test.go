@@ -119,7 +119,7 @@ func flipRequest(t *testing.T, scene flipScene, resend bool, at, bit int) (outco
 			t.Error(err)
 		}
 	}()
-	if err := errors.Join(server.attributes.carryOn(), server.data.carryOn()); err != nil {
+	if err := errors.Join(server.attributes.recover(), server.data.recover()); err != nil {
 		t.Fatalf("no process can carry on: %v", err)
 	}
 	for number, content := range map[uint64][]byte{4: nil, 6: flipBefore, 7: nil} {

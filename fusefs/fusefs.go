@@ -49,10 +49,10 @@ type Config struct {
 	// Begin is called once what a predecessor left is finished, before other requests are served.
 	// It must not block. May be nil.
 	Begin func()
-	// Lone is called with the time of each request for pages that found no other under way and
+	// FaultSeen is called with the time of each request for pages that found no other under way and
 	// came after a pause, as those of page faults do. It is on the page path: it must neither block
 	// nor allocate. May be nil.
-	Lone func(now time.Time)
+	FaultSeen func(now time.Time)
 	// Uninitialised means that the device has no size yet: what Store holds is never shown.
 	Uninitialised bool
 	// Image is the number of what Store is made of, which Session.Image returns once the server may
@@ -70,9 +70,9 @@ type Config struct {
 	// returns ErrLeft once this server is to stop; the next server calls it with the same request
 	// then. If nil, there can be none.
 	SetBacking func(request uint64, path string) error
-	// Add makes a further device of the directory and returns its number; Remove ends a device
+	// Add makes an extra device of the directory and returns its number; Remove ends a device
 	// without a user. Both return ErrLeft once this server is to stop; the next server calls them
-	// with the same request then. If nil, there are no further devices.
+	// with the same request then. If nil, there are no extra devices.
 	Add    func(request uint64) (number int, err error)
 	Remove func(request uint64, number int) error
 	// Logf logs one message a call, from any goroutine. It must not block: a request may be
@@ -81,9 +81,9 @@ type Config struct {
 	// Failed is called for each request for pages that ended in an error, once it is answered. It
 	// is on the page path, as Lone is. May be nil.
 	Failed func(op telemetry.Op, page uint64, errno syscall.Errno)
-	// Behind does work that no request for pages waits for, on a thread that others go before, and
-	// returns when it is done. If nil, the server does it on any thread.
-	Behind func(work func())
+	// LowPriority does work that no request for pages waits for, on a thread that others go before,
+	// and returns when it is done. If nil, the server does it on any thread.
+	LowPriority func(work func())
 	// Counters takes what is counted, see Files.Counters. If nil, the server has counters of its
 	// own. The caller closes it, after the server has ended.
 	Counters *Counters
@@ -111,8 +111,8 @@ func (f Files) MaxWaiting() (int, error) {
 	return waitingOf(shape.data), errors.Join(err, r.unmap())
 }
 
-// Settings are the facts of a device that the kernel had a say in.
-type Settings struct {
+// Negotiated are the facts of a device that the kernel had a say in.
+type Negotiated struct {
 	// Connection is the number of the data file's FUSE connection: its directory in
 	// /sys/fs/fuse/connections, where writing to the file abort ends it.
 	Connection int

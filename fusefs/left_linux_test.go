@@ -112,13 +112,13 @@ func (l *left) successor() *Server {
 	return s
 }
 
-// carryOn has a successor finish what is left and returns what it told the kernel
+// recover has a successor finish what is left and returns what it told the kernel
 // on the data connection.
-func (l *left) carryOn() []answered {
+func (l *left) recoverAll() []answered {
 	l.t.Helper()
 	s := l.successor()
-	for _, carryOn := range []func() error{s.attributes.carryOn, s.data.carryOn, s.attributes.finish} {
-		if err := carryOn(); err != nil {
+	for _, recoverAll := range []func() error{s.attributes.recover, s.data.recover, s.attributes.finish} {
+		if err := recoverAll(); err != nil {
 			l.t.Fatal(err)
 		}
 	}

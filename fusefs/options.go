@@ -36,7 +36,7 @@ const (
 	extraCapabilities = fuse.CAP_ASYNC_DIO | fuse.CAP_DIRECT_IO_ALLOW_MMAP | capResend
 
 	// attributeThreads is one more than there can be requests that take long: a recompression, a
-	// compaction, and a further device that is made or ended.
+	// compaction, and an extra device that is made or ended.
 	attributeThreads = 4
 )
 

@@ -29,7 +29,7 @@ func (l *left) dieAt(point string, m message) {
 	died := make(chan struct{})
 	go func() {
 		defer close(died)
-		thread.carryOut(thread.slot.room()[:len(m)])
+		thread.dispatch(thread.slot.room()[:len(m)])
 	}()
 	<-died
 	if !met {
@@ -58,7 +58,7 @@ func TestEveryPointOfDeathInAWrite(t *testing.T) {
 			if got := l.heard(dataConnection); len(got) != 0 {
 				t.Errorf("the dead answered %+v", got)
 			}
-			l.wantAnswer(l.carryOn(), 10, 0, count(len(data)))
+			l.wantAnswer(l.recoverAll(), 10, 0, count(len(data)))
 			for page := range pages {
 				want := data[page*pageSize:][:pageSize]
 				if !c.again && page == 1 {
@@ -93,7 +93,7 @@ func TestEveryPointOfDeathInAPunch(t *testing.T) {
 				copy(want[pageSize:], filled(pageSize, 'n'))
 				l.write(1, filled(pageSize, 'n'))
 			}
-			l.wantAnswer(l.carryOn(), 12, 0, nil)
+			l.wantAnswer(l.recoverAll(), 12, 0, nil)
 			for page := range uint64(4) {
 				if !bytes.Equal(l.page(page), want[page*pageSize:][:pageSize]) {
 					t.Errorf("page %d is wrong", page)
@@ -109,7 +109,7 @@ func TestEveryPointOfDeathInAnOpen(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			l := newLeft(t)
 			l.dieAt(point, request(opOpen, 10, dataNode, make([]byte, 8)))
-			got := l.carryOn()
+			got := l.recoverAll()
 			if len(got) != 1 || got[0].errno != 0 || l.session.OpenCount() != 1 {
 				t.Errorf("answered %+v, %d are open", got, l.session.OpenCount())
 			}
@@ -133,11 +133,11 @@ func TestEveryPointOfDeathInCarryingOn(t *testing.T) {
 			s := l.successor()
 			go func() {
 				defer close(died)
-				t.Error("it lives on", s.data.carryOn())
+				t.Error("it lives on", s.data.recover())
 			}()
 			<-died
 			killpoint.Hook(nil)
-			got := append(l.heard(dataConnection), l.carryOn()...)
+			got := append(l.heard(dataConnection), l.recoverAll()...)
 			if len(got) == 2 { // answered twice; the kernel ignores the second answer
 				got = got[1:]
 			}

@@ -125,9 +125,9 @@ const (
 	change = unix.POLLPRI | unix.POLLERR
 )
 
-// carryOutPoll answers FUSE_POLL. go-fuse does not know it, and ENOSYS would make the kernel stop
+// answerPoll answers FUSE_POLL. go-fuse does not know it, and ENOSYS would make the kernel stop
 // asking, for all files of the connection.
-func (t *thread) carryOutPoll(m message) {
+func (t *thread) answerPoll(m message) {
 	answer, events := t.slot.answer(), uint32(always)
 	if n := t.c.fs.node(m.node()); n != nil && n.attribute.polled && len(m) >= inHeaderSize+pollSize {
 		argument := m[inHeaderSize:]

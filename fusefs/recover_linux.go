@@ -17,17 +17,17 @@ import (
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
-// carryOn takes over from a predecessor. If the predecessor had negotiated, go-fuse handles its
-// INIT request again. carryOn finishes requests for the data file; those for attributes follow in
+// recover takes over from a predecessor. If the predecessor had negotiated, go-fuse handles its
+// INIT request again. recover finishes requests for the data file; those for attributes follow in
 // start.
-func (c *connection) carryOn() error {
+func (c *connection) recover() error {
 	if init := c.requests.init(c.kind); init != nil {
 		scratch := make([]byte, 4096)
 		n, status := c.protocol.HandleRequest([][]byte{init}, [][]byte{scratch})
 		if !status.Ok() {
 			return fmt.Errorf("repeat the negotiation of the %v connection: %w", c.kind, syscall.Errno(status))
 		}
-		c.agree(scratch[:n])
+		c.negotiated(scratch[:n])
 	}
 	if c.kind != dataConnection {
 		c.fs.pressure.succeed()
@@ -40,7 +40,7 @@ func (c *connection) carryOn() error {
 // long or wait for others: the threads finish those, all at the same time.
 func (c *connection) finish() error {
 	for _, t := range c.threads {
-		switch found := t.slot.look(); {
+		switch found := t.slot.inspect(); {
 		case found == foundNothing:
 		case found == foundDamage:
 			t.dropDamaged()
@@ -51,7 +51,7 @@ func (c *connection) finish() error {
 		case c.flags&capResend == 0:
 			continue // its thread finishes it
 		case c.attempted(t) > maxAttempts:
-			t.giveUp()
+			t.fail()
 		}
 		t.free() // where that drops a request, the kernel sends it again
 	}
@@ -87,7 +87,7 @@ func (t *thread) dropDamaged() {
 	t.slot.free()
 }
 
-// long reports whether the request in the slot may take long, or wait for others: a further device,
+// long reports whether the request in the slot may take long, or wait for others: an extra device,
 // for example, is mounted on a directory that must be looked up.
 func (t *thread) long() bool {
 	m := message(t.slot.room())
@@ -136,12 +136,12 @@ func (t *thread) finish() {
 		t.aboutFound(m, syscall.Errno(max(-result, 0)))
 	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // damaged memory
 		t.slot.words[wordAttempts].Add(1) > maxAttempts {
-		t.giveUp()
+		t.fail()
 	} else {
 		if t.slot.words[wordSealed].Load() == 0 {
 			t.slot.seal(m[:length])
 		}
-		t.carryOut(m[:length])
+		t.dispatch(m[:length])
 	}
 	if !t.left {
 		t.slot.words[wordAttempts].Store(0) // for the next request in the slot
@@ -150,8 +150,8 @@ func (t *thread) finish() {
 	t.note()
 }
 
-// giveUp answers the request in the slot with an error.
-func (t *thread) giveUp() {
+// fail answers the request in the slot with an error.
+func (t *thread) fail() {
 	m := message(t.slot.room())
 	t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when more than %d processes died, or is damaged",
 		m.opcode(), binary.LittleEndian.Uint32(m), maxAttempts)

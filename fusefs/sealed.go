@@ -19,10 +19,10 @@ import (
 const sealedSize = inHeaderSize + argumentSize
 
 // A found is what a successor finds in a slot.
-type found int
+type slotState int
 
 const (
-	foundNothing found = iota
+	foundNothing slotState = iota
 	foundRequest
 	foundDamage
 )
@@ -45,10 +45,10 @@ func sumOf(m message) uint64 {
 	return uint64(sum)
 }
 
-// look reports what a predecessor has left in the slot. A slot without a seal is free, holds a
+// inspect reports what a predecessor has left in the slot. A slot without a seal is free, holds a
 // request that was never sealed, or is a free one with a flipped bit: its number is a power of two,
 // and it has no length, or comes from a version that keeps the length.
-func (s *slot) look() found {
+func (s *slot) inspect() slotState {
 	number, sealed := s.unique.Load(), s.words[wordSealed].Load()
 	m := message(s.room())
 	length := binary.LittleEndian.Uint32(m)

@@ -30,7 +30,7 @@ type serveConfig struct {
 type serveState struct {
 	Error    string // of the command
 	Opens    int
-	Settings Settings
+	Settings Negotiated
 	Mallocs  uint64 // objects allocated since the start
 	Bytes    uint64 // and their bytes
 	Logs     []string
@@ -122,7 +122,7 @@ func attend(d served, logs *logBook, panics *atomic.Bool) error {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		state := serveState{
-			Opens: d.session.OpenCount(), Settings: d.server.Settings(),
+			Opens: d.session.OpenCount(), Settings: d.server.Negotiated(),
 			Mallocs: m.Mallocs, Bytes: m.TotalAlloc, Logs: logs.all(),
 		}
 		if err != nil {

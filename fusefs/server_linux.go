@@ -18,27 +18,27 @@ import (
 
 // A Server answers the requests of one device. Its methods are safe for concurrent use.
 type Server struct {
-	requests    requests                                                    // immutable view
-	image       uint64                                                      // immutable
-	slots       int                                                         // immutable
-	attributes  *connection                                                 // immutable
-	chosen      func() Chosen                                               // immutable
-	spill       func(age time.Duration, most int) (pages uint64, err error) // immutable
-	data        *connection                                                 // immutable
-	begin       func()                                                      // see Config.Begin; immutable
-	settings    Settings                                                    // immutable once Start has returned
-	resized     bool                                                        // the device was made anew at some time; immutable
-	stopping    atomic.Bool                                                 // threads end after their current request
-	further     atomic.Uint64                                               // a Further
-	pressure    *pressure                                                   // immutable
-	started     bool                                                        // immutable once Start has returned
-	dataEnded   chan struct{}                                               // closed when the kernel ended the data connection, or Stop did
-	shownEnded  chan struct{}                                               // the same for the attribute connection
-	ended       chan struct{}                                               // closed when all threads have ended
-	counters    *Counters                                                   // immutable
-	own         bool                                                        // the counters are the server's to close; immutable
-	unmapped    sync.Once
-	unmapResult error // of unmapped
+	requests     requests                                                    // immutable view
+	image        uint64                                                      // immutable
+	slots        int                                                         // immutable
+	attributes   *connection                                                 // immutable
+	settings     func() Settings                                             // immutable
+	spill        func(age time.Duration, most int) (pages uint64, err error) // immutable
+	data         *connection                                                 // immutable
+	begin        func()                                                      // see Config.Begin; immutable
+	negotiated   Negotiated                                                  // immutable once Start has returned
+	resized      bool                                                        // the device was made anew at some time; immutable
+	stopping     atomic.Bool                                                 // threads end after their current request
+	extraDevices atomic.Uint64                                               // a Further
+	pressure     *pressure                                                   // immutable
+	started      bool                                                        // immutable once Start has returned
+	dataEnded    chan struct{}                                               // closed when the kernel ended the data connection, or Stop did
+	shownEnded   chan struct{}                                               // the same for the attribute connection
+	ended        chan struct{}                                               // closed when all threads have ended
+	counters     *Counters                                                   // immutable
+	own          bool                                                        // the counters are the server's to close; immutable
+	unmapped     sync.Once
+	unmapResult  error // of unmapped
 }
 
 // NewServer makes a server of a session's files; it serves from Start on. The files may be copies
@@ -80,9 +80,9 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 		pressure: &pressure{words: s.requests.polled(), notify: func(kh uint64) { s.attributes.notifyPoll(kh) }},
 	}
 	s.pressure = shownFiles.pressure
-	chosen, _, _ := s.requests.chosen()
+	chosen, _, _ := s.requests.settings()
 	shownFiles.chosen.Store(&chosen)
-	s.chosen = func() Chosen { return *shownFiles.chosen.Load() }
+	s.settings = func() Settings { return *shownFiles.chosen.Load() }
 	s.spill = shownFiles.spill
 	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, attributeTree(shownFiles.all()), attributeTransfer); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	s.attributes.fs.pressure = s.pressure
 	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer)
 	s.resized = chosen.Resized != 0
-	s.settings = Settings{
+	s.negotiated = Negotiated{
 		Connection:    int(s.requests.word(wordConnection + int(dataConnection)).Load()),
 		MaxWrite:      shape.transfer,
 		MaxBackground: background,
@@ -120,15 +120,15 @@ func (s *Server) loopsAttribute(cfg Config) attribute {
 // inFlight returns how many requests on the data file are under way.
 func (s *Server) inFlight() int { return int(s.data.busy.Load()) }
 
-// SetFurther says which further devices there are.
-func (s *Server) SetFurther(all Further) { s.further.Store(uint64(all)) }
+// SetExtra says which extra devices there are.
+func (s *Server) SetExtra(all ExtraDevices) { s.extraDevices.Store(uint64(all)) }
 
 // SetFill says which share of the memory limit is in use, in per cent: 0, 80, 90 or 100. Programs
 // that poll control/pressure are told of a change. It does not wait for any of them.
 func (s *Server) SetFill(percent int) { s.pressure.set(percent) }
 
-// Further returns what SetFurther said last.
-func (s *Server) Further() Further { return Further(s.further.Load()) }
+// ExtraDevices returns what SetExtra said last.
+func (s *Server) ExtraDevices() ExtraDevices { return ExtraDevices(s.extraDevices.Load()) }
 
 // Spill moves up to a number of pages to the backing device that were not accessed for age, the
 // coldest of them, within writeback_limit, as the attribute writeback does, and returns how many it
@@ -139,7 +139,7 @@ func (s *Server) Spill(age time.Duration, most int) (pages uint64, err error) {
 
 // Spent returns how many pages Spill moved in the last 24 hours, and in up to four before: that of
 // servers before this one too.
-func (s *Server) Spent(now time.Time) (pages uint64) { return s.chosen().spent(now) }
+func (s *Server) Spent(now time.Time) (pages uint64) { return s.settings().spent(now) }
 
 // OpenCount returns what Session.OpenCount does.
 func (s *Server) OpenCount() int { return s.requests.handles(s.slots) }
@@ -147,8 +147,8 @@ func (s *Server) OpenCount() int { return s.requests.handles(s.slots) }
 // RequestBytes returns the size of the memory of requests, in bytes. All of it is present.
 func (s *Server) RequestBytes() uint64 { return uint64(len(s.requests.mem)) }
 
-// Settings returns what was negotiated with the kernel. It is complete once Start has returned.
-func (s *Server) Settings() Settings { return s.settings }
+// Negotiated returns what was negotiated with the kernel. It is complete once Start has returned.
+func (s *Server) Negotiated() Negotiated { return s.negotiated }
 
 // Start finishes a predecessor's requests and starts serving. It returns when both connections are
 // negotiated.
@@ -159,7 +159,7 @@ func (s *Server) Start() error {
 	s.requests.word(wordImage).Store(s.image) // before any answer
 	killpoint.At("image published")
 	for _, c := range []*connection{s.attributes, s.data} {
-		if err := c.carryOn(); err != nil {
+		if err := c.recover(); err != nil {
 			return errors.Join(err, s.unmap())
 		}
 	}
@@ -175,24 +175,24 @@ func (s *Server) Start() error {
 	killpoint.At("server started")
 	go s.awaitEnd()
 	for _, c := range []*connection{s.attributes, s.data} {
-		if err := c.awaitAgreement(s.dataEnded); err != nil {
+		if err := c.awaitInit(s.dataEnded); err != nil {
 			return err
 		}
 	}
-	s.settings.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
-	s.settings.Resend = s.data.flags&capResend != 0
+	s.negotiated.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
+	s.negotiated.Resend = s.data.flags&capResend != 0
 	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file is readable where
 	// fusectl is mounted.
-	path := fmt.Sprintf("/sys/fs/fuse/connections/%d/max_background", s.settings.Connection)
+	path := fmt.Sprintf("/sys/fs/fuse/connections/%d/max_background", s.negotiated.Connection)
 	if n, err := readNumber(path); err == nil {
-		s.settings.MaxBackground = n
+		s.negotiated.MaxBackground = n
 	}
 	return nil
 }
 
 // WritebackLimit returns the number of pages that may yet be written back, and whether it counts.
 func (s *Server) WritebackLimit() (pages uint64, limited bool) {
-	c := s.chosen()
+	c := s.settings()
 	return c.WritebackLimit, c.WritebackLimited
 }
 

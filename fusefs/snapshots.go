@@ -18,7 +18,7 @@ type snapshots struct {
 	read map[uint64]cursor // of handles on files that have no snapshot; guarded by mu
 	// user has the strangers, by handle, whose files are counted in strangers; guarded by mu.
 	user      map[uint64]uint32
-	strangers strangers // guarded by mu
+	strangers userQuota // guarded by mu
 }
 
 func (s *snapshots) add(handle uint64, content []byte) {

@@ -49,7 +49,7 @@ func (t *thread) serve() {
 			killpoint.At("request read")
 			t.page.pace.begin(time.Now())
 			t.c.busy.Add(1)
-			t.carryOut(message(t.slot.room()[:n]))
+			t.dispatch(message(t.slot.room()[:n]))
 			t.c.busy.Add(-1)
 			t.page.pace.end(time.Now())
 			t.note()
@@ -147,19 +147,19 @@ func (t *thread) about(op uint32, argument []byte, errno syscall.Errno) {
 	t.counts = true
 }
 
-// carryOut carries a request out and answers it.
-func (t *thread) carryOut(m message) {
+// dispatch carries a request out and answers it.
+func (t *thread) dispatch(m message) {
 	op := m.opcode()
 	if t.c.kind == dataConnection && isPageRequest(op, m.node()) && len(m) >= inHeaderSize+fallocateSize {
-		t.carryOutPage(op, m)
+		t.dispatchPage(op, m)
 	} else {
-		t.carryOutOther(op, m)
+		t.dispatchOther(op, m)
 	}
 }
 
-// carryOutPage is the page path. A read can be repeated; the effect of other requests is noted
+// dispatchPage is the page path. A read can be repeated; the effect of other requests is noted
 // before they are answered.
-func (t *thread) carryOutPage(op uint32, m message) {
+func (t *thread) dispatchPage(op uint32, m message) {
 	if t.c.lone != nil && t.page.pace.gap >= loneGap && t.c.busy.Load() == 1 {
 		t.c.lone(t.page.pace.began)
 	}
@@ -195,8 +195,8 @@ func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
 	return 0
 }
 
-// carryOutOther passes a request to go-fuse.
-func (t *thread) carryOutOther(op uint32, m message) {
+// dispatchOther passes a request to go-fuse.
+func (t *thread) dispatchOther(op uint32, m message) {
 	unique, answer := m.unique(), t.slot.answer()
 	if op == opWrite { // a successor needs all of it until it is applied
 		answer = t.slot.answerBeside()
@@ -207,7 +207,7 @@ func (t *thread) carryOutOther(op uint32, m message) {
 		return
 	}
 	if op == opPoll {
-		t.carryOutPoll(m)
+		t.answerPoll(m)
 		return
 	}
 	if op == opInit {
@@ -244,6 +244,6 @@ func (t *thread) carryOutOther(op uint32, m message) {
 		t.c.forgetAttempts()
 	}
 	if op == opInit {
-		t.c.agree(answer[:n])
+		t.c.negotiated(answer[:n])
 	}
 }

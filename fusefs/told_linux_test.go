@@ -59,9 +59,9 @@ func TestServerHandsOn(t *testing.T) {
 	if pages, limited := s.WritebackLimit(); pages != 9 || !limited {
 		t.Errorf("%d pages may be written back: %v", pages, limited)
 	}
-	s.SetFurther(Further(0).With(2))
-	if !s.Further().Has(2) || f.find(blockNode, "zram2") == nil {
-		t.Error("a further device is not there")
+	s.SetExtra(ExtraDevices(0).With(2))
+	if !s.ExtraDevices().Has(2) || f.find(blockNode, "zram2") == nil {
+		t.Error("an extra device is not there")
 	}
 	if pages, err := s.Spill(time.Hour, 10); pages != 0 || !errors.Is(err, store.ErrNoBacking) || s.Spent(time.Now()) != 0 {
 		t.Errorf("without a backing device: %d, %v, spent %d", pages, err, s.Spent(time.Now()))

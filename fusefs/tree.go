@@ -24,7 +24,7 @@ const (
 // devicesNode.
 var firstFiles = []string{"disksize", "initstate", "comp_algorithm", "mem_limit", "mem_used_max", "mm_stat", "io_stat", "status", "loops"}
 
-// devicesNode has the mount points of further devices.
+// devicesNode has the mount points of extra devices.
 const devicesNode = controlNode + 10
 
 // aliasShift is where the bits begin that node numbers have above those of inodes. For a file on

@@ -34,13 +34,13 @@ func TestInodeNumbersStay(t *testing.T) {
 
 // A device without further ones has neither hot_add nor hot_remove, and its other files have the
 // same numbers as elsewhere: one of an earlier version had both.
-func TestInodeNumbersWithoutFurtherDevices(t *testing.T) {
+func TestInodeNumbersWithoutExtraDevices(t *testing.T) {
 	with, _ := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: 4 << 20}), Add: func(uint64) (int, error) { return 0, nil }, Remove: func(uint64, int) error { return nil }})
 	without := newTestFileSystem(t, smallDisk)
 	for i := range with.tree {
 		a, b := &with.tree[i], &without.tree[i]
 		if a.name != b.name || (a.parent != b.parent) != strings.HasPrefix(a.name, "hot_") {
-			t.Errorf("number %d is %s in %d, and without further devices %s in %d", i, a.name, a.parent, b.name, b.parent)
+			t.Errorf("number %d is %s in %d, and without extra devices %s in %d", i, a.name, a.parent, b.name, b.parent)
 		}
 		if a.parent != b.parent {
 			for _, flags := range []uint32{syscall.O_RDONLY, syscall.O_WRONLY} { // the kernel may know the number

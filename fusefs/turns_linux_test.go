@@ -32,7 +32,7 @@ func TestWaitingThreadGivesItsTurn(t *testing.T) {
 	var short atomic.Bool // of memory
 	l := newLeftOn(t, requestsShape{attributes: 1, data: 3, transfer: leftTransfer}, store.Config{
 		Disksize: smallDisk, MaxWaiting: 1,
-		Firmly: func(take func() error) error {
+		AllocHook: func(take func() error) error {
 			for short.Load() {
 				time.Sleep(time.Millisecond)
 			}
@@ -57,7 +57,7 @@ func TestWaitingThreadGivesItsTurn(t *testing.T) {
 			_, _ = random.Read(data) // it never fails
 			m := writeRequest(10, off, data)
 			copy(thread.slot.room(), m)
-			thread.carryOut(message(thread.slot.room()[:len(m)]))
+			thread.dispatch(message(thread.slot.room()[:len(m)]))
 			l.heard(dataConnection)
 		}
 	}()
@@ -70,7 +70,7 @@ func TestWaitingThreadGivesItsTurn(t *testing.T) {
 	if !other.takeTurn() {
 		t.Error("there is no turn for another thread")
 	}
-	other.carryOut(readRequest(12, 0, pageSize))
+	other.dispatch(readRequest(12, 0, pageSize))
 	other.giveTurn()
 	short.Store(false)
 	<-ended
@@ -90,7 +90,7 @@ func TestRequestsInFlight(t *testing.T) {
 	l.session.requests.keepInit(dataConnection, initRequest(2))
 	var lone atomic.Int32
 	s, err := NewServer(l.session.files, Config{
-		Store: l.store, Algorithm: l.algorithm(), NoResend: true, Lone: func(time.Time) { lone.Add(1) },
+		Store: l.store, Algorithm: l.algorithm(), NoResend: true, FaultSeen: func(time.Time) { lone.Add(1) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -53,9 +53,9 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// Without a keeper nothing tells the worker of a directory that its further devices have ended:
+// Without a keeper nothing tells the worker of a directory that its extra devices have ended:
 // umount ends it all the same, whichever device ends first.
-func TestKeeperKilledWithFurtherDevices(t *testing.T) {
+func TestKeeperKilledWithExtraDevices(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	for _, first := range []bool{false, true} {

@@ -251,13 +251,13 @@ func TestSwapF069Exec(t *testing.T) {
 	}
 }
 
-// F066: zramctl of util-linux resets the device in exec, makes it anew, adds further devices and
+// F066: zramctl of util-linux resets the device in exec, makes it anew, adds extra devices and
 // removes them, and is refused as by the kernel while one is mounted, open or absent.
 func TestF066ExecZramctlCreates(t *testing.T) {
 	require.Command(t, "zramctl")
 	require.Command(t, "mkfs.ext4")
 	dir := execDevice(t)
-	t.Cleanup(func() { // a further device that a failed script left
+	t.Cleanup(func() { // an extra device that a failed script left
 		further := filepath.Join(dir, "devices/zram1")
 		if points, err := mountsBelow(further); err == nil && len(points) > 0 {
 			run(t, commandTimeout, "umount", further)

@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// blankDevice is execDevice after a reset, as a kernel's zram is at the start. Further devices that
+// blankDevice is execDevice after a reset, as a kernel's zram is at the start. Extra devices that
 // a suite leaves are ended.
 func blankDevice(t *testing.T) (dir string) {
 	t.Helper()

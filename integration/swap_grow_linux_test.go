@@ -77,7 +77,7 @@ func limitKeeper(t *testing.T, dir string, bytes uint64) {
 	}
 }
 
-// A grow that fails leaves nothing behind, and the further device can be ended alone.
+// A grow that fails leaves nothing behind, and the extra device can be ended alone.
 func TestSwapGrowUndone(t *testing.T) {
 	dir, further := growDir(t)
 	r := run(t, commandTimeout, "grow", "--size", "64M", dir)
@@ -93,7 +93,7 @@ func TestSwapGrowUndone(t *testing.T) {
 		t.Errorf("swap was %+v and is %+v", first, now)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "dev/zram1")); !os.IsNotExist(err) {
-		t.Errorf("the further device is left: %v", err)
+		t.Errorf("the extra device is left: %v", err)
 	}
 	slots := slotsStatus(t, dir).Slots.PID
 	var all struct {

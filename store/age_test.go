@@ -28,7 +28,7 @@ func (c calendar) walk(tick int64, accessed bool) {
 	defer c.s.passMu.Unlock()
 	c.s.ages.walk.begin(tick, accessed)
 	for !c.s.ages.piece() {
-		// piece by piece
+		// batch by piece
 	}
 }
 

@@ -109,7 +109,7 @@ func stepAfter(step int, from, to int64, accessed bool) int {
 	return step
 }
 
-// piece does the next piece of the walk and reports whether it was the last.
+// batch does the next piece of the walk and reports whether it was the last.
 func (a *ages) piece() (done bool) {
 	w, x := &a.walk, &a.s.idx
 	for range agePiece {

@@ -40,7 +40,7 @@ func (b *blocks) take(n int) (first uint64, got int) {
 	return first, got
 }
 
-// free is the first free block from one on, or the end.
+// freeEntry is the first free block from one on, or the end.
 func (b *blocks) free(from uint64) uint64 {
 	mask := ^uint64(0) << (from % 64)
 	for word := from / 64; word < uint64(len(b.taken)); word++ {

@@ -16,11 +16,11 @@ import (
 type bySize struct {
 	s      *Store
 	wanted func(page uint64, e image.Entry) bool
-	// piece deals with some of the first candidates of a window and returns how many.
-	piece func(window []candidate) (dealt int, err error)
-	// between is called after each piece, and after each stretch of a scan. errEnough of it ends
+	// batch deals with some of the first candidates of a window and returns how many.
+	batch func(window []candidate) (dealt int, err error)
+	// pause is called after each piece, and after each stretch of a scan. errEnough of it ends
 	// all without an error.
-	between func() error
+	pause   func() error
 	window  int // the most candidates at a time
 	buffer  []candidate
 	scanned uint64 // index pages that scans went over
@@ -45,7 +45,7 @@ func (b *bySize) run() error {
 	var spread [sizeClasses]int
 	_, err := b.scan(0, 0, sizeClasses-1, func(c candidate) bool { spread[c.class]++; return true })
 	if err == nil {
-		err = b.deal(&spread)
+		err = b.forEachBySize(&spread)
 	}
 	if errors.Is(err, errEnough) {
 		return nil
@@ -53,8 +53,8 @@ func (b *bySize) run() error {
 	return err
 }
 
-// deal deals with the wanted pages; spread has their number in each class.
-func (b *bySize) deal(spread *[sizeClasses]int) (err error) {
+// forEachBySize deals with the wanted pages; spread has their number in each class.
+func (b *bySize) forEachBySize(spread *[sizeClasses]int) (err error) {
 	for top := sizeClasses - 1; top >= 0 && err == nil; {
 		last, total := top, spread[top]
 		for last > 0 && total+spread[last-1] <= b.window {
@@ -96,9 +96,9 @@ func (b *bySize) classes(last, top int) error {
 // all deals with the candidates of a window.
 func (b *bySize) all(window []candidate) error {
 	for len(window) > 0 {
-		n, err := b.piece(window)
+		n, err := b.batch(window)
 		if err == nil {
-			err = b.between()
+			err = b.pause()
 		}
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (b *bySize) scan(page uint64, last, top int, f func(candidate) bool) (next 
 			return page, nil
 		}
 		if stretch%scanPages == 0 {
-			if err := b.between(); err != nil {
+			if err := b.pause(); err != nil {
 				return page, err
 			}
 		}

@@ -89,7 +89,7 @@ func TestCallsOfMaintainerFail(t *testing.T) {
 		"giveBackEmpty": func(s *Store) bool { s.giveBackEmpty(); return false },
 		"squeeze": func(s *Store) bool {
 			s.limit.Store(uint64(s.used()) / 2)
-			s.squeeze()
+			s.shrinkToLimit()
 			s.limit.Store(0)
 			return false
 		},

@@ -17,8 +17,8 @@ import (
 // that the package comment numbers. Requests wait until it is done: it is for
 // tests and for the operator, not for the page path.
 func (s *Store) Check(report func(error)) {
-	s.away.batch.writing.Lock() // blocks that are being written have no stub yet
-	defer s.away.batch.writing.Unlock()
+	s.writtenBack.batch.writing.Lock() // blocks that are being written have no stub yet
+	defer s.writtenBack.batch.writing.Unlock()
 	s.quiesce()
 	defer s.resume()
 	for n := range s.image.Segments {
@@ -117,7 +117,7 @@ func (c *check) object(page uint64, e image.Entry) {
 
 func (c *check) stub(page uint64, packed []byte) {
 	st, ok := image.DecodeStub(packed)
-	if !ok || uint64(st.Block) >= c.s.away.blocks.end {
+	if !ok || uint64(st.Block) >= c.s.writtenBack.blocks.end {
 		c.fail(10, "page %d: impossible stub %+v", page, st)
 		return
 	}
@@ -130,7 +130,7 @@ func (c *check) stub(page uint64, packed []byte) {
 // blocks proves that those blocks of the backing device are taken that stubs name. After damage
 // further ones may be, until the store is opened again.
 func (c *check) blocks() {
-	b := &c.s.away.blocks
+	b := &c.s.writtenBack.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for n, page := range c.named {
@@ -238,7 +238,7 @@ func (c *check) lists() {
 // appended reports whether a worker appends to a segment, or what writes stubs.
 func (c *check) appended(n uint64) bool {
 	is := func(o openSegment) bool { return o.end == (n+1)*image.SegmentSize }
-	b := &c.s.away.batch
+	b := &c.s.writtenBack.batch
 	return is(b.open) || is(b.spare) || slices.ContainsFunc(c.s.workers, func(w *Worker) bool { return is(w.open) })
 }
 

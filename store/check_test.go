@@ -71,7 +71,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{5, "live bytes, the index", flip(&s.segment(e.Segment()).word, 8<<stateBits)},
 		{6, "is not clear", flipByte(s.image.ObjectAt(deadObject(t, s)) + image.HeaderSize)},
 		{6, "is ready and not clear", func() { s.image.SegmentBytes(uint64(s.ready[0]))[77] ^= 1 }},
-		{6, "unused tail is not clear", flipByte(s.image.ObjectAt(s.away.batch.open.end) - 1)},
+		{6, "unused tail is not clear", flipByte(s.image.ObjectAt(s.writtenBack.batch.open.end) - 1)},
 		{7, "in the list of state", flip(&first.word, segReady^segEmpty)},
 		{7, "is listed 2 times", func() {
 			if last := len(s.ready) - 1; s.ready[last] == s.ready[0] {
@@ -81,7 +81,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 			}
 		}},
 		{7, "something appends to it: false", flip(&s.segment(e.Segment()).word, segSealed^segOpen)},
-		{7, "something appends to it: true", flip(&s.segment(s.away.batch.open.end/image.SegmentSize-1).word, segSealed^segOpen)},
+		{7, "something appends to it: true", flip(&s.segment(s.writtenBack.batch.open.end/image.SegmentSize-1).word, segSealed^segOpen)},
 		{7, "segments have memory", flipCount(&s.idx.present)},
 		{7, "the image takes", flipCount(&s.charged)},
 		{8, "references, counted are", func() { s.same.refs[s.idx.load(table).Value()] ^= 1 }},
@@ -91,8 +91,8 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{9, "objects take", flipCount(&s.base.footprint)},
 		{10, "impossible stub", sealed(st, 27, 0x80)},
 		{10, "belongs to pages", sealed(st, 24, byte(named.Block)^byte(named.Block^1))},
-		{10, "and is free", func() { s.away.blocks.taken[named.Block/64] ^= 1 << (named.Block % 64) }},
-		{10, "stubs name", func() { s.away.blocks.used ^= 1 << 20 }},
+		{10, "and is free", func() { s.writtenBack.blocks.taken[named.Block/64] ^= 1 << (named.Block % 64) }},
+		{10, "stubs name", func() { s.writtenBack.blocks.used ^= 1 << 20 }},
 	} {
 		if raceEnabled && c.says == "the image takes" {
 			continue // Go's memory does not tell

@@ -27,7 +27,7 @@ type clusters struct {
 	allowed bool                           // the image may hold some; immutable
 	readers atomic.Pointer[clusterReaders] // nil until there is a cluster
 	left    atomic.Int64                   // pages that left clusters behind since the last whole walk began
-	loosen  loosening                      // guarded by Store.passMu
+	pass    unclustering                   // guarded by Store.passMu
 }
 
 // clusterReaders unpack pages of clusters. They are few, since they are large and such pages cold.
@@ -51,8 +51,8 @@ func (c *clusters) prepare(s *Store) error {
 			return err
 		}
 		readers[i].d = d
-		if s.cfg.Present != nil {
-			s.cfg.Present([]any{d})
+		if s.cfg.Prefault != nil {
+			s.cfg.Prefault([]any{d})
 		}
 	}
 	c.readers.Store(readers)
@@ -117,19 +117,19 @@ func (s *Store) firstOf(page uint64, e image.Entry) bool {
 	return true
 }
 
-// giveUp retires what was the entry of a page, unless others share its object. The caller holds the
-// page's lock.
-func (w *Worker) giveUp(page uint64, e image.Entry) {
+// dropRef retires what was the entry of a page, unless others share its object. The caller holds
+// the page's lock.
+func (w *Worker) dropRef(page uint64, e image.Entry) {
 	if e.Clustered() {
 		if w.s.shared(page, e) {
-			if n := w.s.clusters.left.Add(1); n%leastLeft == 0 && w.s.drowsy.Load() {
+			if n := w.s.clusters.left.Add(1); n%leastLeft == 0 && w.s.sleeping.Load() {
 				w.s.poke()
 			}
 			return
 		}
 		w.count.addObject(e, -1)
 	}
-	w.retire(e)
+	w.deferFree(e)
 }
 
 // adoptClusters prepares for the clusters that Open has found, and has the maintainer look at them.
@@ -150,26 +150,26 @@ func (s *Store) clustered() int64 {
 	return int64(s.sum(func(c *counters) *atomic.Int64 { return &c.pages[codec.PageDenseCluster] }))
 }
 
-// loosening is a walk of the maintainer over clusters.
-type loosening struct {
+// unclustering is a walk of the maintainer over clusters.
+type unclustering struct {
 	under bool   // it is under way
 	next  uint64 // page that it comes to next, the first of a cluster
 	left  int64  // pages that left clusters behind before it
 }
 
 const (
-	leastLeft   = 1 << 10 // pages that leave clusters behind before the maintainer walks
-	leftShare   = 64      // part of the pages in clusters that does
-	loosenPages = 8 << 10 // of a pass: below a millisecond where there is nothing to do
-	loosenMost  = 32      // pages that get objects of their own in a pass: about a millisecond
+	leastLeft      = 1 << 10 // pages that leave clusters behind before the maintainer walks
+	leftShare      = 64      // part of the pages in clusters that does
+	unclusterPages = 8 << 10 // of a pass: below a millisecond where there is nothing to do
+	unclusterMost  = 32      // pages that get objects of their own in a pass: about a millisecond
 )
 
-// loosenSome gives pages of clusters that many pages have left objects of their own, a bounded
+// unclusterSome gives pages of clusters that many pages have left objects of their own, a bounded
 // number, and says when to look again, 0 for not before the next poke. Where memory was denied, it
 // looks as soon as any page has left. The caller holds passMu.
-func (s *Store) loosenSome(denied bool) (again time.Duration) {
+func (s *Store) unclusterSome(denied bool) (again time.Duration) {
 	c := &s.clusters
-	if !c.loosen.under {
+	if !c.pass.under {
 		least := max(leastLeft, s.clustered()/leftShare)
 		if denied {
 			least = 1
@@ -177,33 +177,33 @@ func (s *Store) loosenSome(denied bool) (again time.Duration) {
 		if c.left.Load() < least {
 			return 0
 		}
-		c.loosen = loosening{under: true, left: c.left.Load()}
+		c.pass = unclustering{under: true, left: c.left.Load()}
 	}
-	end := min(c.loosen.next+loosenPages, s.image.Pages)
-	for loosened := 0; c.loosen.next < end && loosened < loosenMost; {
-		if !s.idx.has(c.loosen.next / image.EntriesPerPage) {
-			c.loosen.next = s.idx.next(c.loosen.next/image.EntriesPerPage, true) * image.EntriesPerPage
+	end := min(c.pass.next+unclusterPages, s.image.Pages)
+	for done := 0; c.pass.next < end && done < unclusterMost; {
+		if !s.idx.has(c.pass.next / image.EntriesPerPage) {
+			c.pass.next = s.idx.next(c.pass.next/image.EntriesPerPage, true) * image.EntriesPerPage
 			continue
 		}
-		n, err := s.loosenAt(c.loosen.next)
+		n, err := s.unclusterAt(c.pass.next)
 		if err != nil {
-			c.loosen.under = false
+			c.pass.under = false
 			return settleEvery
 		}
-		loosened += n
-		c.loosen.next += image.ClusterPages
+		done += n
+		c.pass.next += image.ClusterPages
 	}
-	if c.loosen.under = c.loosen.next < s.image.Pages; c.loosen.under {
+	if c.pass.under = c.pass.next < s.image.Pages; c.pass.under {
 		return compactEvery
 	}
-	c.left.Add(-c.loosen.left)
+	c.left.Add(-c.pass.left)
 	return 0
 }
 
-// loosenAt does so with the pages from first on, and returns how many.
-func (s *Store) loosenAt(first uint64) (n int, err error) {
+// unclusterAt does so with the pages from first on, and returns how many.
+func (s *Store) unclusterAt(first uint64) (n int, err error) {
 	for sparse := s.sparseAt(first); sparse != 0; sparse &= sparse - 1 {
-		err := s.dissolve(first + uint64(bits.TrailingZeros8(sparse)))
+		err := s.uncluster(first + uint64(bits.TrailingZeros8(sparse)))
 		if err != nil && err != errBusy {
 			return n, err
 		}
@@ -242,10 +242,10 @@ func (s *Store) sparseAt(first uint64) (sparse uint8) {
 	return sparse
 }
 
-// dissolve gives a page an object of its own in place of its share of a cluster. It fails with
+// uncluster gives a page an object of its own in place of its share of a cluster. It fails with
 // errBusy where a request is at the page, and with ErrFull. A damaged page stays as it is, for a
 // read to find. The caller holds passMu.
-func (s *Store) dissolve(page uint64) error {
+func (s *Store) uncluster(page uint64) error {
 	s.sweepUnder(page)
 	c, l := s.compactor(), s.lock(page)
 	if !s.maySpend(image.Footprint(PageSize)) {
@@ -269,6 +269,6 @@ func (s *Store) dissolve(page uint64) error {
 	s.ages.mark(page, 0, ageSticky)
 	c.count.add(to, +1)
 	c.count.add(e, -1)
-	c.giveUp(page, e)
+	c.dropRef(page, e)
 	return nil
 }

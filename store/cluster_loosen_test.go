@@ -129,10 +129,10 @@ func TestClustersFarApartAreLoosened(t *testing.T) {
 		}
 	}
 	defer s.unmaintained()()
-	s.clusters.loosen = loosening{}
-	again := s.loosenSome(true)
+	s.clusters.pass = unclustering{}
+	again := s.unclusterSome(true)
 	for n := 0; again == compactEvery; n++ {
-		if again = s.loosenSome(true); n > int(s.Pages()/loosenPages) {
+		if again = s.unclusterSome(true); n > int(s.Pages()/unclusterPages) {
 			t.Fatal("the walk does not end")
 		}
 	}

@@ -206,8 +206,8 @@ func (c *Clusterer) prepare() error {
 		return err
 	}
 	c.compressor, c.window = compressor, make([]candidate, 0, recompressWindow/4)
-	if c.s.cfg.Present != nil { // requests may wait for the worker that a run has
-		c.s.cfg.Present([]any{compressor, c.window, &c.now, &c.pages, &c.packed})
+	if c.s.cfg.Prefault != nil { // requests may wait for the worker that a run has
+		c.s.cfg.Prefault([]any{compressor, c.window, &c.now, &c.pages, &c.packed})
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (c *Clusterer) publish(first uint64, members uint8, payload []byte) error {
 	changed := bits.OnesCount8(members &^ same)
 	c.did.Changed += uint64(changed)
 	if bits.OnesCount8(same) < 2 {
-		w.retire(to)
+		w.deferFree(to)
 		return nil
 	}
 	w.count.addObject(to, +1)
@@ -309,7 +309,7 @@ func (w *Worker) joinPage(page uint64, to image.Entry) {
 	s.ages.mark(page, ageRecompressed, ageIdle)
 	w.count.add(to, +1)
 	w.count.add(e, -1)
-	w.retire(e)
+	w.deferFree(e)
 	s.recompressed.Add(1)
 }
 

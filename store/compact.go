@@ -27,17 +27,17 @@ func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 	var victims [compactSlice]uint32
 	for _, v := range s.victims(victims[:n], segSealed, worth, s.mayEmpty()) {
 		garbage := s.segment(uint64(v)).garbage()
-		_, err := s.evacuate(uint64(v), 0, false)
-		e, f := s.vacated(v, garbage, err)
+		_, err := s.moveObjects(uint64(v), 0, false)
+		e, f := s.finishMove(v, garbage, err)
 		emptied, stuck = emptied+e, stuck+f
 	}
 	return emptied, stuck
 }
 
-// vacated says what evacuate made of a segment that had some garbage, as compact counts it.
-func (s *Store) vacated(v uint32, garbage int64, err error) (emptied, stuck int) {
+// finishMove says what evacuate made of a segment that had some garbage, as compact counts it.
+func (s *Store) finishMove(v uint32, garbage int64, err error) (emptied, stuck int) {
 	seg := s.segment(uint64(v))
-	s.compactor().flush(true)
+	s.compactor().reclaim(true)
 	switch {
 	case err == nil && seg.live() == 0:
 		emptied = 1
@@ -83,17 +83,17 @@ func (s *Store) compactOne() (more bool) {
 	if t.at == 0 {
 		t.garbage = s.segment(uint64(t.left[0])).garbage()
 	}
-	at, err := s.evacuate(uint64(t.left[0]), t.at, true)
+	at, err := s.moveObjects(uint64(t.left[0]), t.at, true)
 	t.busy = t.busy || errors.Is(err, errBusy)
 	if at != 0 {
 		t.at = at
-		s.compactor().flush(true)
+		s.compactor().reclaim(true)
 		return true
 	}
 	if t.busy {
 		err = errBusy
 	}
-	emptied, stuck := s.vacated(t.left[0], t.garbage, err)
+	emptied, stuck := s.finishMove(t.left[0], t.garbage, err)
 	t.left, t.at, t.busy, t.gained = t.left[1:], 0, false, t.gained || emptied+stuck > 0
 	return t.gained || len(t.left) > 0
 }
@@ -153,11 +153,11 @@ func (s *Store) maySpend(n int) bool {
 	return ready > 0 || ready == 0 && len(s.victims(one[:], segSealed, worthMoving, rest-int64(n))) > 0
 }
 
-// evacuate moves what is live in segment n from an object on, or from its beginning for 0. It
+// moveObjects moves what is live in segment n from an object on, or from its beginning for 0. It
 // fails if an object has to stay for now, because a request is at its page or there is no room, or
 // if the segment is no longer sealed. Where it is polite it ends with the turn, and returns the
 // object to go on with.
-func (s *Store) evacuate(n, from uint64, polite bool) (at uint64, err error) {
+func (s *Store) moveObjects(n, from uint64, polite bool) (at uint64, err error) {
 	seg := s.segment(n)
 	if seg.live() > s.mayEmpty() {
 		return 0, ErrFull
@@ -244,6 +244,6 @@ func (s *Store) relocate(page uint64, e image.Entry) error {
 	if e.WrittenBack() {
 		e = e.Plain() // the block is the copy's by now
 	}
-	w.retire(e)
+	w.deferFree(e)
 	return nil
 }

@@ -34,7 +34,7 @@ type Config struct {
 	// Firmly, if set, calls take, and makes the kernel give it memory where the kernel
 	// would let other processes wait. The maintainer calls it, off the page path and one
 	// call at a time, with less than a millisecond of work. Nil is a plain call.
-	Firmly func(take func() error) error
+	AllocHook func(take func() error) error
 	// OnFill, if set, is told when 80, 90 or 100 per cent of MemLimit come into use, with risen: of
 	// the last, when no more memory can be had below the limit for what is written. Once the use is
 	// 5 per cent lower than a step it is told the next lower one, or 0, without risen. It is told a
@@ -47,10 +47,10 @@ type Config struct {
 	// is FullError, and reports whether the caller makes room, by WriteBack for example: writes
 	// then wait for that instead of failing. The maintainer calls it, off the page path; it must
 	// not block.
-	Relief func() bool
+	MakeRoom func() bool
 	// Present, if set, makes the memory present that v leads to, which requests would touch first.
 	// It is called before the store is in use, and by SetAlgorithm.
-	Present func(v any)
+	Prefault func(v any)
 	// OnCorrupt, if set, is told the number of each page whose read failed its checksum, and by
 	// Open that of each whose entry is impossible. It is called on the page path: it must neither
 	// block nor allocate.

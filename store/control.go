@@ -50,7 +50,7 @@ func (s *Store) setLimit(limit uint64) {
 	s.atMost.Store(int64(reserveMost(cfg)))
 	s.limit.Store(limit)
 	s.asked.Store(limit)
-	s.relimited.Store(true)
+	s.limitChanged.Store(true)
 }
 
 // leastUseful is what an empty device takes, the index ahead of the first writer included, with the
@@ -69,9 +69,9 @@ func (s *Store) over() bool {
 	return limit != 0 && uint64(s.used()) > limit
 }
 
-// squeeze gives memory back while the limit is below what is taken. denied reports that it can do
-// no more. The caller holds passMu.
-func (s *Store) squeeze() (again time.Duration, denied bool) {
+// shrinkToLimit gives memory back while the limit is below what is taken. denied reports that it
+// can do no more. The caller holds passMu.
+func (s *Store) shrinkToLimit() (again time.Duration, denied bool) {
 	if !s.over() {
 		return 0, false
 	}
@@ -112,7 +112,7 @@ func (s *Store) ResetPeak() { s.peak.Store(s.used()) }
 // CompactNow moves the objects of all segments that are worth it close together, and gives the
 // memory that this empties back to the machine, without regard to how much garbage there is. It
 // returns the pages of memory given back; Stats.PagesCompacted counts them too. Requests go on
-// between its pieces of about a millisecond. It ends when nothing more can be gained, or once it
+// pause its pieces of about a millisecond. It ends when nothing more can be gained, or once it
 // could have looked at each segment twice, or between two pieces when enough, which may be nil,
 // says so. It also gives pages of the index back that hold nothing, which it does not count.
 func (s *Store) CompactNow(enough func() bool) (pages uint64) {
@@ -188,7 +188,7 @@ func (s *Store) SetAlgorithm(a codec.Algorithm) error {
 		}
 		coders[i] = c
 	}
-	if present := s.cfg.Present; present != nil {
+	if present := s.cfg.Prefault; present != nil {
 		present(coders)
 	}
 	for i, w := range s.workers {

@@ -68,7 +68,7 @@ packed is empty, and is theirs or a write's next.
 # Backing device
 
 WriteBack moves objects to a backing device and leaves a stub for each, a small object that names
-a block; see away.go. Only the blocks of the device are new to the store: a stub is published,
+a block; see backing.go. Only the blocks of the device are new to the store: a stub is published,
 moved and freed as an object is, and the block is free once its stub is freed. A write that dies
 at any instant leaves the page with its object or with its stub, which is published after the
 device has the block. A block is encrypted with a key that is not in the image, see Secret, and

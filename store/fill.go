@@ -22,7 +22,7 @@ func (s *Store) noteFill() (again time.Duration) {
 		return 0
 	}
 	percent, taken := s.percent(), s.taken()
-	relimited := s.relimited.Swap(false)
+	relimited := s.limitChanged.Swap(false)
 	if percent == 100 {
 		s.fullAt, s.fullLast = taken, time.Now()
 	} else if s.filled == 100 && !relimited && taken > s.fullAt-fillSlack {

@@ -71,7 +71,7 @@ func TestFullIsToldOnce(t *testing.T) {
 	defer s.unmaintained()()
 	used := uint64(s.used())
 	s.limit.Store(used*10/9 + 1) // 89 per cent are in use
-	s.relimited.Store(false)
+	s.limitChanged.Store(false)
 	s.noteFill()
 	for range 100 {
 		for _, full := range []bool{true, false} {

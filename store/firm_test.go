@@ -14,7 +14,7 @@ import (
 // time.
 func TestMemoryIsTakenFirmly(t *testing.T) {
 	var calls, inside, overlapped atomic.Int64
-	s := newStore(t, Config{Disksize: 64 << 20, Firmly: func(take func() error) error {
+	s := newStore(t, Config{Disksize: 64 << 20, AllocHook: func(take func() error) error {
 		calls.Add(1)
 		if inside.Add(1) != 1 {
 			overlapped.Add(1)
@@ -35,7 +35,7 @@ func TestMemoryIsTakenFirmly(t *testing.T) {
 // Where it fails, memory is not to be had, and nothing worse has happened.
 func TestMemoryIsDeniedFirmly(t *testing.T) {
 	var deny atomic.Bool
-	s := newStore(t, Config{Disksize: 64 << 20, Firmly: func(take func() error) error {
+	s := newStore(t, Config{Disksize: 64 << 20, AllocHook: func(take func() error) error {
 		if deny.Load() {
 			return ErrNoMemory
 		}

@@ -268,9 +268,9 @@ func (k *kept) lay(off int64, mask byte) {
 	}
 }
 
-// carryOn opens the image with a bit flipped, as the next worker does, and puts the store to work:
-// whatever it does, no page becomes wrong, and writes repair.
-func (k *kept) carryOn(n int64) (refused bool) {
+// recoverAll opens the image with a bit flipped, as the next worker does, and puts the store to
+// work: whatever it does, no page becomes wrong, and writes repair.
+func (k *kept) recoverAll(n int64) (refused bool) {
 	f := k.f
 	off, mask := f.at(n)
 	watch := time.AfterFunc(flipTime, func() {
@@ -325,7 +325,7 @@ func TestFlipsAreOpened(t *testing.T) {
 	k := f.keep()
 	began, refused := time.Now(), 0
 	try := func(n int64) {
-		if k.carryOn(n) {
+		if k.recoverAll(n) {
 			refused++
 		}
 	}

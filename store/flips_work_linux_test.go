@@ -34,7 +34,7 @@ func TestFlipsOfTheBitmap(t *testing.T) {
 		want[page] = content{uint32(page), 1, compressible}.bytes()
 		write(t, s, page, want[page])
 	}
-	waitUntil(t, func() bool { return s.drowsy.Load() })
+	waitUntil(t, func() bool { return s.sleeping.Load() })
 	same := func(what string, n uint64) {
 		t.Helper()
 		for page := range want {

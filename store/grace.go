@@ -20,20 +20,20 @@ const maxRetired = 256
 func (w *Worker) beginRead() { w.readEpoch.Store(w.s.epoch.Load()) }
 func (w *Worker) endRead()   { w.readEpoch.Store(0) }
 
-// retire takes charge of an entry that was unpublished.
-func (w *Worker) retire(e image.Entry) {
+// deferFree takes charge of an entry that was unpublished.
+func (w *Worker) deferFree(e image.Entry) {
 	if !e.Object() && e.Codec() != image.SameSlot {
 		return
 	}
 	w.retired = append(w.retired, e)
 	if len(w.retired) == maxRetired {
-		w.flush(true)
+		w.reclaim(true)
 	}
 }
 
-// flush frees what was retired, if no reader can reach it; with wait
+// reclaim frees what was retired, if no reader can reach it; with wait
 // it stays until none can. The caller is not reading.
-func (w *Worker) flush(wait bool) bool {
+func (w *Worker) reclaim(wait bool) bool {
 	if len(w.retired) == 0 {
 		return true
 	}
@@ -47,14 +47,14 @@ func (w *Worker) flush(wait bool) bool {
 		}
 	}
 	for _, e := range w.retired {
-		w.free(e)
+		w.freeEntry(e)
 	}
 	w.retired = w.retired[:0]
 	return true
 }
 
-// free gives up what an unreachable entry refers to.
-func (w *Worker) free(e image.Entry) {
+// freeEntry gives up what an unreachable entry refers to.
+func (w *Worker) freeEntry(e image.Entry) {
 	if e.Codec() == image.SameSlot {
 		w.s.same.unref(e)
 		return
@@ -62,13 +62,13 @@ func (w *Worker) free(e image.Entry) {
 	if e.WrittenBack() {
 		w.s.freeBlock(e)
 	}
-	if w.s.freeObject(e) {
-		w.deserted = true
-		w.s.deserted.Store(true)
+	if w.s.clearObject(e) {
+		w.openMayBeEmpty = true
+		w.s.openMayBeEmpty.Store(true)
 	}
 	if w.freed += image.Footprint(e.Length()); w.freed >= image.SegmentSize {
 		w.freed = 0
-		if w.s.drowsy.Load() {
+		if w.s.sleeping.Load() {
 			w.s.poke()
 		}
 	}

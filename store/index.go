@@ -174,7 +174,7 @@ func (w *Worker) ensureIndex(page uint64) error {
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
 	w.stepAside(true)
-	w.flush(true)
+	w.reclaim(true)
 	w.parked.Store(true)
 	defer w.parked.Store(false)
 	for m := w.waitForMemory(crowded); !s.idx.has(n); m.pause() {

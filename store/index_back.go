@@ -47,7 +47,7 @@ const (
 	giveShare  = 10               // walks take at most this part of a processor
 	giveInNeed = settleEvery      // as giveEvery, at the most, while memory is short
 	giveWorth  = 8                // the part of the objects' memory that the index has to take
-	givePause  = time.Millisecond // between two pieces of giveBackAll
+	givePause  = time.Millisecond // pause two pieces of giveBackAll
 )
 
 func (g *giving) init(workers int) {
@@ -58,7 +58,7 @@ func (g *giving) init(workers int) {
 func (x *index) noteDiscard() {
 	if g := &x.giving; !x.whole && !g.wanted.Load() {
 		g.wanted.Store(true)
-		if x.s.drowsy.Load() {
+		if x.s.sleeping.Load() {
 			x.s.poke()
 		}
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	heldUpEvery  = 20 * time.Millisecond  // a reader held up clearing, or a worker sealing
 	settleEvery  = 200 * time.Millisecond // garbage waits for writes to pause
-	compactEvery = 2 * time.Millisecond   // between two slices of compaction that writes wait for
-	turnEvery    = 100 * time.Microsecond // between two turns of what none waits for
+	compactEvery = 2 * time.Millisecond   // pause two slices of compaction that writes wait for
+	turnEvery    = 100 * time.Microsecond // pause two turns of what none waits for
 )
 
 // turn is how long a pass goes on with work that no request waits for. It runs at the priority of
@@ -30,7 +30,7 @@ const turn = 50 * time.Microsecond
 func (s *Store) turnEnds() bool { return time.Now().After(s.turnEnd) }
 
 func (s *Store) poke() {
-	s.drowsy.Store(false)
+	s.sleeping.Store(false)
 	select {
 	case s.wake <- struct{}{}:
 	default: // it will wake anyway
@@ -48,12 +48,12 @@ func (s *Store) maintain() {
 		case <-s.wake:
 		case <-timer.C:
 		}
-		s.drowsy.Store(true) // before the pass: what happens during it may be too late for it
+		s.sleeping.Store(true) // before the pass: what happens during it may be too late for it
 		again := s.pass(turn)
 		if again == 0 {
 			again = time.Hour
 		} else {
-			s.drowsy.Store(false)
+			s.sleeping.Store(false)
 		}
 		timer.Reset(min(again, s.ageSome())) // to wake for ages is no reason to stay awake for the rest
 	}
@@ -75,18 +75,18 @@ func (s *Store) pass(long time.Duration) time.Duration {
 	s.recycle()
 	s.idx.grow()
 	soon, denied := s.refill()
-	s.away.haveRoom(s)
-	squeezed, over := s.squeeze()
+	s.writtenBack.haveRoom(s)
+	squeezed, over := s.shrinkToLimit()
 	denied = denied || over
 	given, gives := s.idx.giveBackSome(denied)
-	again := soonest(given, s.sweepSome(), soon, squeezed, s.loosenSome(denied), s.shrink(idle), s.tidy(idle))
-	if !settled || s.deserted.Load() {
+	again := soonest(given, s.sweepSome(), soon, squeezed, s.unclusterSome(denied), s.shrink(idle), s.compactIdle(idle))
+	if !settled || s.openMayBeEmpty.Load() {
 		again = soonest(again, heldUpEvery)
 	}
 
 	short := denied && !gives && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds()
-	full := short && !s.clusters.loosen.under
-	relief := short && s.cfg.OnFull != FullError && s.cfg.Relief != nil && s.cfg.Relief()
+	full := short && !s.clusters.pass.under
+	relief := short && s.cfg.OnFull != FullError && s.cfg.MakeRoom != nil && s.cfg.MakeRoom()
 	s.mu.Lock()
 	s.ended = turn
 	s.full.Store(full)
@@ -118,12 +118,12 @@ func (s *Store) paused(now time.Time) bool {
 // reader was in the way. It seals their open segments that hold nothing, or, with
 // all, every one: when there is no other memory, only the compactor can use what is
 // left in them, and it takes sealed segments only. It reports whether nothing is left
-// to free. Where a segment may have been deserted by what is freed here, or belongs
+// to free. Where a segment may lose its last object by what is freed here, or belongs
 // to a busy worker, the pass is told to look again.
 func (s *Store) settleIdle(all bool) bool {
-	done, deserted := true, s.deserted.Swap(false)
+	done, maybeEmpty := true, s.openMayBeEmpty.Swap(false)
 	settle := func(w *Worker) {
-		done = w.flush(false) && done
+		done = w.reclaim(false) && done
 		if w.dead() || all {
 			w.seal()
 		}
@@ -132,11 +132,11 @@ func (s *Store) settleIdle(all bool) bool {
 		if w.busy.CompareAndSwap(false, true) {
 			settle(w)
 			w.busy.Store(false)
-		} else if deserted {
-			s.deserted.Store(true)
+		} else if maybeEmpty {
+			s.openMayBeEmpty.Store(true)
 		}
 	}
-	if c := s.compactor(); c.flush(false) && c.dead() {
+	if c := s.compactor(); c.reclaim(false) && c.dead() {
 		c.seal()
 	}
 	return done
@@ -257,9 +257,9 @@ func (s *Store) reserve() int {
 	return len(s.ready)
 }
 
-// tidy compacts a few segments when garbage is worth it: at once where it is much, and
+// compactIdle compacts a few segments when garbage is worth it: at once where it is much, and
 // down to little once writes pause.
-func (s *Store) tidy(idle bool) time.Duration {
+func (s *Store) compactIdle(idle bool) time.Duration {
 	garbage, live := s.garbage()
 	switch {
 	case garbage > live/24:
@@ -292,7 +292,7 @@ func (s *Store) garbage() (garbage, live int64) {
 	s.mu.Lock()
 	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * image.SegmentSize
 	s.mu.Unlock()
-	for _, o := range []openSegment{s.away.batch.open, s.away.batch.spare} {
+	for _, o := range []openSegment{s.writtenBack.batch.open, s.writtenBack.batch.spare} {
 		if o.end != 0 {
 			spare += image.SegmentSize
 		}

@@ -102,7 +102,7 @@ func TestCreateRefuses(t *testing.T) {
 // and of what is made later.
 func TestPresentIsTold(t *testing.T) {
 	told := 0
-	mem, cfg := newMemory(t), Config{Disksize: 1 << 20, Workers: 4, Algorithm: algorithm(t, "page"), Present: func(v any) {
+	mem, cfg := newMemory(t), Config{Disksize: 1 << 20, Workers: 4, Algorithm: algorithm(t, "page"), Prefault: func(v any) {
 		if all, ok := v.([]any); ok && len(all) > 0 {
 			told++
 		} else if coders, ok := v.([]*coder); ok && len(coders) == 5 {

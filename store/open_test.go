@@ -53,7 +53,7 @@ func TestOpenCarriesOn(t *testing.T) {
 func (s *Store) die() {
 	close(s.stop)
 	<-s.stopped
-	if err := errors.Join(dropBuffer(s.away.buffer), s.memory.unmap()); err != nil {
+	if err := errors.Join(dropBuffer(s.writtenBack.buffer), s.memory.unmap()); err != nil {
 		panic(err)
 	}
 }

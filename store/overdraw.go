@@ -62,7 +62,7 @@ func (s *Store) roomBeyond() error {
 	defer s.passMu.Unlock()
 	limit := s.limit.Load()
 	switch {
-	case s.away.haveRoom(s):
+	case s.writtenBack.haveRoom(s):
 		return nil
 	case limit == 0 || uint64(s.used()+image.SegmentSize) <= limit: // the machine has no memory
 		return ErrFull
@@ -71,8 +71,8 @@ func (s *Store) roomBeyond() error {
 	if err != nil {
 		return err
 	}
-	s.away.batch.spare = openAt(n)
-	s.away.short.Store(false)
-	s.away.haveRoom(s)
+	s.writtenBack.batch.spare = openAt(n)
+	s.writtenBack.short.Store(false)
+	s.writtenBack.haveRoom(s)
 	return nil
 }

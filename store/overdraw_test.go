@@ -59,7 +59,7 @@ func TestPackingBelowALoweredLimit(t *testing.T) {
 // Packing below a lowered limit ends where the machine has no memory, and counts none then.
 func TestPackingWithoutMemory(t *testing.T) {
 	var deny atomic.Bool
-	s := newStore(t, Config{Disksize: 8 << 20, Firmly: func(take func() error) error {
+	s := newStore(t, Config{Disksize: 8 << 20, AllocHook: func(take func() error) error {
 		if deny.Load() {
 			return ErrNoMemory
 		}

@@ -58,12 +58,12 @@ func TestSqueezeEmptiesFirst(t *testing.T) {
 	w.Release()
 	before := s.used()
 	s.limit.Store(uint64(before) / 16)
-	again, denied := s.squeeze()
+	again, denied := s.shrinkToLimit()
 	if again == 0 || denied {
 		t.Errorf("at first it looks again after %v, denied: %v", again, denied)
 	}
 	for n := 0; !denied; n++ {
-		if again, denied = s.squeeze(); n > 1000 {
+		if again, denied = s.shrinkToLimit(); n > 1000 {
 			t.Fatal("it is never denied")
 		}
 	}
@@ -81,7 +81,7 @@ func TestSqueezeEndsRecount(t *testing.T) {
 	s.recount.active, s.recount.next = true, s.image.IndexPages
 	s.limit.Store(uint64(s.used()) / 2)
 	for n, denied := 0, false; !denied || s.recount.active; n++ {
-		if _, denied = s.squeeze(); n > 1000 {
+		if _, denied = s.shrinkToLimit(); n > 1000 {
 			t.Fatalf("denied: %v, with a recount under way: %v", denied, s.recount.active)
 		}
 	}
@@ -253,7 +253,7 @@ func TestFreedDuringAPass(t *testing.T) {
 		case <-s.wake:
 		default:
 		}
-		s.drowsy.Store(true)
+		s.sleeping.Store(true)
 		w := s.Acquire()
 		c.request(w)
 		w.Release()

@@ -29,7 +29,7 @@ func (w *Worker) Read(page uint64, off int, dst []byte) error {
 	err := w.load(page, e, off, dst)
 	w.endRead()
 	if err == nil {
-		w.met.add(e)
+		w.result.add(e)
 		return nil
 	}
 	return w.readSlowly(page, off, dst, err)
@@ -70,7 +70,7 @@ func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
 		return err
 	}
 	if e.WrittenBack() {
-		return w.noteAway(page, packed)
+		return w.loadStub(page, packed)
 	}
 	if len(dst) == PageSize {
 		return w.unpack(dst, page, e.Codec(), packed)

@@ -53,7 +53,7 @@ type Recompressed struct {
 // Recompress fails with ErrConfig, with ErrFull where there is no memory for the old and the new
 // objects, with the context's error once that is done, and with ErrClosed; what it did until then
 // stays done. Calls may overlap, but gain nothing by it. It takes a worker from the requests for a
-// piece at a time.
+// batch at a time.
 func (s *Store) Recompress(ctx context.Context, cfg RecompressConfig) (Recompressed, error) {
 	r, err := s.NewRecompressor(cfg)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Store) NewRecompressor(cfg RecompressConfig) (*Recompressor, error) {
 		return nil, err
 	}
 	r := &Recompressor{s: s, cfg: cfg, compressor: c, window: make([]candidate, 0, recompressWindow)}
-	if s.cfg.Present != nil { // requests may wait for the worker that a run has
-		s.cfg.Present([]any{&r.old, r.window, c})
+	if s.cfg.Prefault != nil { // requests may wait for the worker that a run has
+		s.cfg.Prefault([]any{&r.old, r.window, c})
 	}
 	return r, nil
 }
@@ -124,7 +124,7 @@ func (r *Recompressor) bySegment(order *bySize) error {
 	for n := range r.s.everUsed() {
 		err := order.all(r.s.pagesOf(n, r.window[:0], r.wanted))
 		if err == nil {
-			err = order.between()
+			err = order.pause()
 		}
 		if errors.Is(err, errEnough) {
 			return nil
@@ -145,8 +145,8 @@ const pieceTime = 500 * time.Microsecond
 func (r *Recompressor) order(ctx context.Context, window int) *bySize {
 	return &bySize{
 		s: r.s, window: window, buffer: r.window, wanted: r.wanted,
-		piece: func(window []candidate) (int, error) { return r.piece(ctx, window) },
-		between: func() error {
+		batch: func(window []candidate) (int, error) { return r.batch(ctx, window) },
+		pause: func() error {
 			if r.enough() {
 				return errEnough
 			}
@@ -188,8 +188,8 @@ func (r *Recompressor) wanted(page uint64, e image.Entry) bool {
 	return b&ageSticky == 0 && (!r.cfg.Idle || b&ageIdle != 0) && oldEnough(b, r.cfg.Age)
 }
 
-// piece recompresses some pages of a window, for a short time, and returns how many.
-func (r *Recompressor) piece(ctx context.Context, window []candidate) (n int, err error) {
+// batch recompresses some pages of a window, for a short time, and returns how many.
+func (r *Recompressor) batch(ctx context.Context, window []candidate) (n int, err error) {
 	w := r.s.acquireLast()
 	defer w.Release()
 	w.gathers = r.gathers
@@ -250,7 +250,7 @@ func (r *Recompressor) try(w *Worker, page uint64) error {
 	}
 	w.prove(page, to, w.page[:])
 	if !w.exchange(page, e.Codec(), old, to) {
-		w.retire(to)
+		w.deferFree(to)
 		r.did.Changed++
 		return nil
 	}
@@ -276,6 +276,6 @@ func (w *Worker) exchange(page uint64, id codec.ID, old []byte, to image.Entry) 
 	s.ages.mark(page, ageRecompressed, ageIdle)
 	w.count.add(to, +1)
 	w.count.add(e, -1)
-	w.retire(e)
+	w.deferFree(e)
 	return true
 }

@@ -339,7 +339,7 @@ func TestRecompressLosesRaces(t *testing.T) {
 		if w.exchange(3, id, old, to) {
 			return true
 		}
-		w.retire(to)
+		w.deferFree(to)
 		return false
 	}
 	write(t, s, 3, content{3, 2, random}.bytes())

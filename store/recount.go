@@ -31,7 +31,7 @@ const (
 	recountSlice    = 64           // index pages for each pass while memory is plentiful: about a turn
 	recountSegments = 64           // that one walk is for
 	recountAtOnce   = 64 << 10     // index pages for each pass while writers wait: tens of milliseconds
-	recountEvery    = settleEvery  // between two that free nothing
+	recountEvery    = settleEvery  // pause two that free nothing
 	rescueTries     = 100          // for a page whose lock is taken, about a millisecond
 	drainFor        = maxWait / 50 // how long a pass waits for workers to drain while writers wait
 )
@@ -50,7 +50,7 @@ func (s *Store) recountSome(pages uint64, patience time.Duration) (freed int, mo
 			s.rescuePage(r.next)
 		}
 	}
-	s.compactor().flush(true)
+	s.compactor().reclaim(true)
 	if r.next < s.image.IndexPages {
 		return 0, true
 	}
@@ -155,7 +155,7 @@ func (s *Store) drained() bool {
 			continue
 		}
 		if w.busy.CompareAndSwap(false, true) {
-			s.recount.drained[i] = w.flush(false)
+			s.recount.drained[i] = w.reclaim(false)
 			w.busy.Store(false)
 		} else {
 			s.recount.drained[i] = w.parked.Load()

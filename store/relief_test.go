@@ -18,7 +18,7 @@ import (
 func TestWritesWaitForTheBackingDevice(t *testing.T) {
 	const pages, writers = 20_000, 4
 	asked := make(chan struct{}, 1)
-	s := newStore(t, Config{Disksize: pages * PageSize, MemLimit: 8 << 20, Backing: newBacking(t, pages), Relief: func() bool {
+	s := newStore(t, Config{Disksize: pages * PageSize, MemLimit: 8 << 20, Backing: newBacking(t, pages), MakeRoom: func() bool {
 		select {
 		case asked <- struct{}{}:
 		default:
@@ -99,21 +99,21 @@ func TestStubsHaveRoomInAFullStore(t *testing.T) {
 // reads go on.
 func TestWaitingDuringAWalkOverClusters(t *testing.T) {
 	var relieves atomic.Bool
-	s := newStore(t, Config{Disksize: populateUpTo, MemLimit: limitOf(populateUpTo, 6), Relief: relieves.Load})
+	s := newStore(t, Config{Disksize: populateUpTo, MemLimit: limitOf(populateUpTo, 6), MakeRoom: relieves.Load})
 	fillUp(t, s)
 	defer s.unmaintained()()
 	relieves.Store(true)
 	s.clusters.left.Store(1)
 	s.pass(time.Hour)
-	if !s.clusters.loosen.under || s.full.Load() || !s.relief.Load() {
-		t.Errorf("a walk is under way: %v; the store is full: %v, and room is made: %v", s.clusters.loosen.under, s.full.Load(), s.relief.Load())
+	if !s.clusters.pass.under || s.full.Load() || !s.relief.Load() {
+		t.Errorf("a walk is under way: %v; the store is full: %v, and room is made: %v", s.clusters.pass.under, s.full.Load(), s.relief.Load())
 	}
 	relieves.Store(false)
 	s.pass(time.Hour)
 	one, tooMany := s.waitForMemory(false), s.waitForMemory(true)
-	if one.over() || !tooMany.over() || !s.clusters.loosen.under || s.full.Load() {
+	if one.over() || !tooMany.over() || !s.clusters.pass.under || s.full.Load() {
 		t.Errorf("a walk is under way: %v; the store is full: %v; a write waits: %v, one that is one too many does: %v",
-			s.clusters.loosen.under, s.full.Load(), !one.over(), !tooMany.over())
+			s.clusters.pass.under, s.full.Load(), !one.over(), !tooMany.over())
 	}
 }
 
@@ -121,7 +121,7 @@ func TestWaitingDuringAWalkOverClusters(t *testing.T) {
 // wait: what a successor found before, while it made no room, counts no longer.
 func TestStallForgetsThatTheStoreIsFull(t *testing.T) {
 	var relief atomic.Bool
-	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, Relief: relief.Load})
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MakeRoom: relief.Load})
 	for stored := uint64(0); tryWrite(s, stored, 1) == nil; stored++ {
 		// until it is full
 	}

@@ -73,7 +73,7 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	for page := range uint32(500) {
 		write(t, s, uint64(page), content{page, 1, random}.bytes())
 	}
-	for deadline := time.Now().Add(10 * time.Second); !s.drowsy.Load() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Second); !s.sleeping.Load() && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	e := s.idx.load(5)

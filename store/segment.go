@@ -105,7 +105,7 @@ func (w *Worker) room(n int) (uint64, error) {
 // nextSegment seals the open segment and opens another. It frees what the worker has
 // retired first: that may empty a segment.
 func (w *Worker) nextSegment() error {
-	w.flush(true)
+	w.reclaim(true)
 	if w.open.end != 0 {
 		w.s.noteTail(w.open.end/image.SegmentSize-1, w.open.end-w.open.next)
 	}
@@ -150,9 +150,9 @@ func (w *Worker) dead() bool {
 		w.s.segment(w.open.end/image.SegmentSize-1).live() == 0
 }
 
-// freeObject clears the object of an unreachable entry and gives its space up. It
+// clearObject clears the object of an unreachable entry and gives its space up. It
 // reports whether that leaves a segment that a worker has open without objects.
-func (s *Store) freeObject(e image.Entry) (deserted bool) {
+func (s *Store) clearObject(e image.Entry) (openMayBeEmpty bool) {
 	where := e.Where()
 	invariant.Point("object to be cleared")
 	fill(s.image.Payload(where, e.Length()), invariant.Freed)
@@ -192,8 +192,8 @@ func (s *Store) queueEmpty(n uint64) {
 
 // takeSegment takes a ready segment, waiting for the maintainer while it can
 // make one. The last ready one is kept for the compactor, which needs it to
-// free others, and writes leave one more for packing. It fails with ErrFull. The caller holds no
-// page's lock, and has nothing retired.
+// freeEntry others, and writes leave one more for packing. It fails with ErrFull. The caller holds
+// no page's lock, and has nothing retired.
 func (w *Worker) takeSegment() (uint32, error) {
 	s := w.s
 	if w == s.compactor() { // it is the maintainer, which makes segments
@@ -228,7 +228,7 @@ func (w *Worker) takeSegment() (uint32, error) {
 // what packs, which brings a full store below its limit.
 func (s *Store) keptReady() int {
 	n := 1
-	if s.away.short.Load() || s.clusters.left.Load() > 0 {
+	if s.writtenBack.short.Load() || s.clusters.left.Load() > 0 {
 		n++
 	}
 	if s.keepsForPacking() {
@@ -311,10 +311,10 @@ func (s *Store) allot(n uint32) error {
 
 // firmly calls what takes memory from the machine.
 func (s *Store) firmly(take func() error) error {
-	if s.cfg.Firmly == nil {
+	if s.cfg.AllocHook == nil {
 		return take()
 	}
-	return s.cfg.Firmly(take)
+	return s.cfg.AllocHook(take)
 }
 
 func (s *Store) takeVoid() (uint32, bool) {

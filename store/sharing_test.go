@@ -16,7 +16,7 @@ func TestF030NoFalseSharing(t *testing.T) {
 	lines := map[uintptr]string{}
 	sharing(t, lines, "store", reflect.ValueOf(s).Elem(), [][]string{
 		{"image", "memory", "cfg", "segments", "workers", "idx", "wake"},
-		{"full", "drowsy", "deserted", "unswept"},
+		{"full", "sleeping", "openMayBeEmpty", "unswept"},
 		{"epoch"}, {"charged", "peak"}, {"mu", "ready"}, {"passMu", "written"}, {"locks"},
 	})
 	sharing(t, lines, "same", reflect.ValueOf(&s.same).Elem(), [][]string{{"words"}, {"mu", "refs"}})

@@ -119,9 +119,9 @@ func (s *Store) Stats() Stats {
 		Reads:             s.total(totalReads),
 		Writes:            s.writes(),
 		BackingReads:      s.total(totalBackingReads),
-		BackingWrites:     uint64(s.away.writes.Load()),
+		BackingWrites:     uint64(s.writtenBack.writes.Load()),
 		BackingErrors:     s.errors.of(failedWriteback),
-		BackingPages:      s.away.blocks.end,
+		BackingPages:      s.writtenBack.blocks.end,
 	}
 	s.mu.Lock()
 	st.ReserveBytes = uint64(len(s.ready)) * image.SegmentSize

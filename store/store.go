@@ -79,7 +79,7 @@ type Store struct {
 	operators   sync.RWMutex // read-locked by what Close has to wait for
 	idx         index
 	ages        ages
-	away        away
+	writtenBack writtenBack
 	clusters    clusters
 	wake        chan struct{} // one pending wake-up of the maintainer
 	stop        chan struct{} // closed by Close
@@ -87,20 +87,20 @@ type Store struct {
 	_           apart
 
 	// Every request reads these, and few change them.
-	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
-	denied    atomic.Bool                     // as full, also while pages are looked for that may give some back
-	relief    atomic.Bool                     // denied, and Config.Relief makes room
-	stall     atomic.Bool                     // see Stall
-	quiet     atomic.Bool                     // quiesce waits for all workers, so no write stalls
-	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
-	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
-	unswept   atomic.Int64                    // segments that sweep has to go through yet
-	limit     atomic.Uint64                   // that is in force; see SetMemLimit
-	relimited atomic.Bool                     // it was changed since the maintainer last looked
-	asked     atomic.Uint64                   // that was set
-	atMost    atomic.Int64                    // segments to hold ready at the most
-	algorithm atomic.Pointer[codec.Algorithm] // what new pages are compressed by; see SetAlgorithm
-	_         apart
+	full           atomic.Bool                     // the last pass was denied memory and could not raise the reserve
+	denied         atomic.Bool                     // as full, also while pages are looked for that may give some back
+	relief         atomic.Bool                     // denied, and Config.Relief makes room
+	stall          atomic.Bool                     // see Stall
+	quiet          atomic.Bool                     // quiesce waits for all workers, so no write stalls
+	sleeping       atomic.Bool                     // the maintainer sleeps without a timer
+	openMayBeEmpty atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
+	unswept        atomic.Int64                    // segments that sweep has to go through yet
+	limit          atomic.Uint64                   // that is in force; see SetMemLimit
+	limitChanged   atomic.Bool                     // it was changed since the maintainer last looked
+	asked          atomic.Uint64                   // that was set
+	atMost         atomic.Int64                    // segments to hold ready at the most
+	algorithm      atomic.Pointer[codec.Algorithm] // what new pages are compressed by; see SetAlgorithm
+	_              apart
 
 	epoch atomic.Uint64 // counts grace periods, from 1; every write raises it
 	_     apart
@@ -250,11 +250,11 @@ func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err
 		empty:    make([]uint32, 0, g.Segments), void: make([]uint32, 0, g.Segments),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	defer func(a *away) {
+	defer func(a *writtenBack) {
 		if err != nil {
 			err = errors.Join(err, dropBuffer(a.buffer))
 		}
-	}(&s.away)
+	}(&s.writtenBack)
 	s.algorithm.Store(&cfg.Algorithm)
 	s.setLimit(cfg.MemLimit)
 	unlimited := cfg
@@ -269,7 +269,7 @@ func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err
 	if err := s.makeWorkers(); err != nil {
 		return nil, err
 	}
-	if err := s.away.init(s); err != nil {
+	if err := s.writtenBack.init(s); err != nil {
 		return nil, err
 	}
 	if err := s.idx.init(s); err != nil {
@@ -316,17 +316,17 @@ func (s *Store) makeWorkers() error {
 			return err
 		}
 		w.effort = codec.MaxEffort
-		if present := s.cfg.Present; present != nil {
+		if present := s.cfg.Prefault; present != nil {
 			present([]any{w.coder.Load(), w.decompressor, w.retired, &w.packed, &w.page})
 		}
 		s.workers = append(s.workers, w)
 	}
 	s.keepTotals()
 	s.recount.drained = make([]bool, n)
-	if s.cfg.Present != nil {
+	if s.cfg.Prefault != nil {
 		// The maintainer uses the lists while writes wait for it.
 		k := min(len(s.segments), presentSegments)
-		s.cfg.Present([]any{&s.locks, s.segments[:k:k], s.empty[:0:min(k, cap(s.empty))], s.void[:0:min(k, cap(s.void))], s.ready, s.recount.drained})
+		s.cfg.Prefault([]any{&s.locks, s.segments[:k:k], s.empty[:0:min(k, cap(s.empty))], s.void[:0:min(k, cap(s.void))], s.ready, s.recount.drained})
 	}
 	s.compactor().busy.Store(true) // never handed out
 	s.mayWait = int32(n - leftToReads)
@@ -346,7 +346,7 @@ func (s *Store) Close() error {
 	s.operators.Lock() // for good
 	<-s.stopped
 	s.quiesce()
-	return errors.Join(dropBuffer(s.away.buffer), s.memory.unmap())
+	return errors.Join(dropBuffer(s.writtenBack.buffer), s.memory.unmap())
 }
 
 // quiesce takes every worker and keeps the maintainer out, so that nothing is
@@ -361,7 +361,7 @@ func (s *Store) quiesce() {
 	}
 	s.passMu.Lock()
 	for _, w := range s.workers {
-		w.flush(true)
+		w.reclaim(true)
 	}
 	s.idx.settle()
 }

@@ -66,7 +66,7 @@ func (s *Store) keepTotals() {
 	whole := s.totals[storeAt*TotalsRow:][:TotalsRow]
 	s.peak, s.compacts = total{&whole[totalPeak]}, total{&whole[totalCompacts]}
 	s.recounts, s.recompressed = total{&whole[totalRecounts]}, total{&whole[totalRecompressed]}
-	s.away.writes = total{&whole[totalBackingWrites]}
+	s.writtenBack.writes = total{&whole[totalBackingWrites]}
 }
 
 // startTotals makes the totals those of a new store.

@@ -179,11 +179,11 @@ func TestMet(t *testing.T) {
 	for i := range packs {
 		packs[i], noise[i] = byte(i/64), byte(rng.Uint32())
 	}
-	met := func(f func(w *Worker)) Met {
+	met := func(f func(w *Worker)) Result {
 		w := s.Acquire()
 		defer w.Release()
 		f(w)
-		m := w.Met()
+		m := w.Result()
 		m.some = false
 		return m
 	}
@@ -207,14 +207,14 @@ func TestMet(t *testing.T) {
 	if packed.Codec != codec.LZ4 || packed.Bytes == 0 || packed.Bytes >= PageSize {
 		t.Errorf("a page that packs met %+v", packed)
 	}
-	for name, c := range map[string]struct{ got, want Met }{
-		"same":      {met(put(1, same)), Met{Codec: MetSame}},
-		"noise":     {met(put(2, noise)), Met{Codec: codec.Raw, Bytes: PageSize}},
+	for name, c := range map[string]struct{ got, want Result }{
+		"same":      {met(put(1, same)), Result{Codec: MetSame}},
+		"noise":     {met(put(2, noise)), Result{Codec: codec.Raw, Bytes: PageSize}},
 		"read":      {met(get(0)), packed},
-		"empty":     {met(get(9)), Met{Codec: MetNothing}},
-		"none":      {met(func(*Worker) {}), Met{Codec: MetNothing}},
-		"different": {met(get(0, 2)), Met{Codec: MetMixed, Bytes: packed.Bytes + PageSize}},
-		"discarded": {met(func(w *Worker) { w.Discard(0, 3) }), Met{Codec: MetNothing}},
+		"empty":     {met(get(9)), Result{Codec: MetNothing}},
+		"none":      {met(func(*Worker) {}), Result{Codec: MetNothing}},
+		"different": {met(get(0, 2)), Result{Codec: MetMixed, Bytes: packed.Bytes + PageSize}},
+		"discarded": {met(func(w *Worker) { w.Discard(0, 3) }), Result{Codec: MetNothing}},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: met %+v, want %+v", name, c.got, c.want)

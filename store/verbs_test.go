@@ -257,13 +257,13 @@ func TestOpenSegmentsAreSpare(t *testing.T) {
 	s.passMu.Lock() // nothing comes or goes
 	defer s.passMu.Unlock()
 	before, _ := s.garbage()
-	for i, o := range []*openSegment{&s.away.batch.open, &s.away.batch.spare} {
+	for i, o := range []*openSegment{&s.writtenBack.batch.open, &s.writtenBack.batch.spare} {
 		o.end = image.SegmentSize
 		if got, _ := s.garbage(); got != before-int64(i+1)*image.SegmentSize {
 			t.Errorf("with %d segments for stubs %d bytes are garbage, %d without", i+1, got, before)
 		}
 	}
-	s.away.batch.open, s.away.batch.spare = openSegment{}, openSegment{}
+	s.writtenBack.batch.open, s.writtenBack.batch.spare = openSegment{}, openSegment{}
 }
 
 // After a storm of random overwrites the garbage is squeezed out.
@@ -311,7 +311,7 @@ func TestCompactionByTurns(t *testing.T) {
 	before, live := s.garbage()
 	turns, garbage := 0, before
 	for ; garbage > live/25 && turns < 20_000; turns++ {
-		s.tidy(true)
+		s.compactIdle(true)
 		garbage, live = s.garbage()
 	}
 	s.passMu.Unlock()

@@ -7,7 +7,7 @@ import "time"
 const (
 	maxWait    = time.Second            // that a write waits for memory
 	reliefWait = 30 * time.Second       // that it waits while Config.Relief makes room, or stalls
-	waitPause  = 100 * time.Microsecond // between two looks
+	waitPause  = 100 * time.Microsecond // pause two looks
 	stallPause = 50 * time.Millisecond  // the same of a write that stalls
 )
 

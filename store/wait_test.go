@@ -96,7 +96,7 @@ func TestWaitByOnFull(t *testing.T) {
 	}{{"", false}, {FullSpill, false}, {FullStall, true}, {FullError, false}} {
 		t.Run(string(c.on), func(t *testing.T) {
 			var asked atomic.Int32
-			s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: 1, OnFull: c.on, Relief: func() bool {
+			s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: 1, OnFull: c.on, MakeRoom: func() bool {
 				asked.Add(1)
 				return false
 			}})
@@ -188,7 +188,7 @@ func TestStallEnds(t *testing.T) {
 func TestFullStoreIsRelieved(t *testing.T) {
 	var relief atomic.Bool
 	var asked atomic.Int32
-	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: 1, Relief: func() bool {
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: 1, MakeRoom: func() bool {
 		asked.Add(1)
 		return relief.Load()
 	}})
@@ -303,7 +303,7 @@ func TestWaitingForMemoryIsTold(t *testing.T) {
 func TestIndexPagesAtTheLimit(t *testing.T) {
 	const disksize, segments = 8 * populateUpTo, 12
 	var deny atomic.Bool
-	s := newStore(t, Config{Disksize: disksize, MemLimit: limitOf(disksize, segments), MaxMemory: 1 << 26, Firmly: func(take func() error) error {
+	s := newStore(t, Config{Disksize: disksize, MemLimit: limitOf(disksize, segments), MaxMemory: 1 << 26, AllocHook: func(take func() error) error {
 		if deny.Load() {
 			return ErrNoMemory
 		}

@@ -31,27 +31,27 @@ type Worker struct {
 	_             apart
 
 	// The fields below belong to the request that has the worker.
-	coder        atomic.Pointer[coder] // replaced by SetAlgorithm at any time
-	effort       int                   // see SetEffort
-	decompressor *codec.Decompressor
-	packed       [PageSize]byte
-	page         [PageSize]byte
-	proof        []byte // where prove brings a page back to, where there are self-checks; else nil
-	open         openSegment
-	block        []byte        // where a block of the backing device is read to; nil where there is none
-	sealer       *sealer       // likewise
-	away         image.Stub    // of the page that load has found to be written back
-	retired      []image.Entry // unpublished, waiting for readers to leave
-	deserted     bool          // it freed the last object of a segment that some worker has open
-	freed        int           // bytes freed since the maintainer was last told
-	onWait       func(bool)    // see OnWait; nil for none
-	stallEnd     time.Time     // until when the present request may stall; zero where it has not
-	packs        bool          // no request has it, but what makes objects smaller; see overdraw
-	gathers      bool          // it packs the pages of one segment after the other; see bySegment
+	coder          atomic.Pointer[coder] // replaced by SetAlgorithm at any time
+	effort         int                   // see SetEffort
+	decompressor   *codec.Decompressor
+	packed         [PageSize]byte
+	page           [PageSize]byte
+	proof          []byte // where prove brings a page back to, where there are self-checks; else nil
+	open           openSegment
+	block          []byte        // where a block of the backing device is read to; nil where there is none
+	sealer         *sealer       // likewise
+	stub           image.Stub    // of the page that load has found to be written back
+	retired        []image.Entry // unpublished, waiting for readers to leave
+	openMayBeEmpty bool          // it freed the last object of a segment that some worker has open
+	freed          int           // bytes freed since the maintainer was last told
+	onWait         func(bool)    // see OnWait; nil for none
+	stallEnd       time.Time     // until when the present request may stall; zero where it has not
+	packs          bool          // no request has it, but what makes objects smaller; see overdraw
+	gathers        bool          // it packs the pages of one segment after the other; see bySegment
 
-	met   Met      // see Met
-	count counters // written by the request that has the worker, read by Stats
-	_     apart
+	result Result   // see Met
+	count  counters // written by the request that has the worker, read by Stats
+	_      apart
 }
 
 func newWorker(s *Store) (*Worker, error) {
@@ -110,11 +110,11 @@ func (w *Worker) stepAside(forMemory bool) {
 // worker from freeing, and seals the open segments of idle workers that hold
 // nothing.
 func (w *Worker) Release() {
-	w.onWait, w.packs, w.gathers, w.effort, w.met, w.stallEnd = nil, false, false, codec.MaxEffort, Met{}, time.Time{}
-	done := w.flush(false) && !w.deserted
-	w.deserted = false
+	w.onWait, w.packs, w.gathers, w.effort, w.result, w.stallEnd = nil, false, false, codec.MaxEffort, Result{}, time.Time{}
+	done := w.reclaim(false) && !w.openMayBeEmpty
+	w.openMayBeEmpty = false
 	w.busy.Store(false)
-	if !done && w.s.drowsy.Load() {
+	if !done && w.s.sleeping.Load() {
 		w.s.poke()
 	}
 }

@@ -93,7 +93,7 @@ func (w *Worker) publish(page uint64, e image.Entry) (old image.Entry) {
 	w.s.ages.noteWrite(page, e)
 	invariant.Point("entry published")
 	w.count.add(e, +1)
-	w.met.add(e)
+	w.result.add(e)
 	if !old.Valid(w.s.image.Segments) {
 		w.corrupt(page, nil)
 		return old
@@ -103,7 +103,7 @@ func (w *Worker) publish(page uint64, e image.Entry) (old image.Entry) {
 		w.corrupt(page, nil)
 		return old
 	}
-	w.giveUp(page, old)
+	w.dropRef(page, old)
 	return old
 }
 
@@ -140,13 +140,13 @@ func (w *Worker) lockLoaded(page uint64) (*sync.Mutex, error) {
 	for {
 		l := w.lockPage(page)
 		err := w.load(page, w.s.idx.load(page), 0, w.page[:])
-		if err == nil || err == errAway && w.away.Serial == brought {
+		if err == nil || err == errAway && w.stub.Serial == brought {
 			return l, nil
 		}
 		l.Unlock()
-		if err == errAway && w.away.Serial != failed {
-			st := w.away
-			if bad = w.bring(page, &st); bad == nil {
+		if err == errAway && w.stub.Serial != failed {
+			st := w.stub
+			if bad = w.readBack(page, &st); bad == nil {
 				brought = st.Serial
 			} else {
 				failed = st.Serial

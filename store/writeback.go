@@ -63,14 +63,14 @@ type WrittenBack struct {
 // then the pages that it did not take are in memory. Calls wait for one another. None takes a
 // worker from the requests, and the maintainer waits for a piece at a time.
 func (s *Store) WriteBack(cfg WritebackConfig) (WrittenBack, error) {
-	if s.away.device == nil {
+	if s.writtenBack.device == nil {
 		return WrittenBack{}, ErrNoBacking
 	}
 	if !s.operators.TryRLock() {
 		return WrittenBack{}, ErrClosed
 	}
 	defer s.operators.RUnlock()
-	b := &s.away.batch
+	b := &s.writtenBack.batch
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	w := writeback{s: s, b: b, cfg: cfg}
@@ -124,7 +124,7 @@ type writeback struct {
 }
 
 func (w *writeback) run() error {
-	order := bySize{s: w.s, window: windowPages, wanted: w.wanted, piece: w.piece, between: w.ended}
+	order := bySize{s: w.s, window: windowPages, wanted: w.wanted, batch: w.batch, pause: w.ended}
 	if w.cfg.Coldest == 0 {
 		return order.run()
 	}
@@ -144,7 +144,7 @@ func (w *writeback) run() error {
 			pages += n
 		}
 	}
-	return order.deal(&coldest)
+	return order.forEachBySize(&coldest)
 }
 
 // ended returns why the call is to end before it is done, or nil.
@@ -174,8 +174,8 @@ func (w *writeback) wanted(page uint64, e image.Entry) bool {
 	return false
 }
 
-// piece writes back some pages of a window and returns how many it has dealt with.
-func (w *writeback) piece(window []candidate) (dealt int, err error) {
+// batch writes back some pages of a window and returns how many it has dealt with.
+func (w *writeback) batch(window []candidate) (dealt int, err error) {
 	if err := w.awaitRoom(); err != nil {
 		return 0, err
 	}
@@ -188,7 +188,7 @@ func (w *writeback) piece(window []candidate) (dealt int, err error) {
 			return 0, ErrBudget
 		}
 	}
-	first, room := w.s.away.blocks.take(granted)
+	first, room := w.s.writtenBack.blocks.take(granted)
 	done := w.did.Pages
 	if room == 0 {
 		err = ErrBackingFull
@@ -206,22 +206,22 @@ func (w *writeback) piece(window []candidate) (dealt int, err error) {
 func (w *writeback) write(window []candidate, first uint64, room int) (dealt int, err error) {
 	dealt, n := w.gather(window, room)
 	for i := n; i < room; i++ {
-		w.s.away.blocks.release(first + uint64(i))
+		w.s.writtenBack.blocks.release(first + uint64(i))
 	}
 	if n == 0 {
 		return dealt, nil
 	}
 	w.seal(first, n)
 	invariant.Point("blocks to be written")
-	if err := w.s.away.device.write(w.b.sealed[:n*PageSize], first); err != nil {
+	if err := w.s.writtenBack.device.write(w.b.sealed[:n*PageSize], first); err != nil {
 		w.s.errors.note(failedWriteback)
 		for i := range n {
-			w.s.away.blocks.release(first + uint64(i))
+			w.s.writtenBack.blocks.release(first + uint64(i))
 		}
 		return dealt, fmt.Errorf("write back %d pages: %w", n, err)
 	}
 	invariant.Point("blocks written")
-	w.s.away.writes.Add(int64(n))
+	w.s.writtenBack.writes.Add(int64(n))
 	return dealt, w.publish(n)
 }
 
@@ -236,9 +236,9 @@ func (w *writeback) gather(window []candidate, room int) (dealt, n int) {
 		page := window[dealt].page
 		dealt++
 		if s.idx.load(page).Clustered() {
-			err := s.dissolve(page)
+			err := s.uncluster(page)
 			if errors.Is(err, ErrFull) && s.grow() == nil { // the maintainer may be behind
-				err = s.dissolve(page)
+				err = s.uncluster(page)
 			}
 			if err != nil {
 				continue // a request is at it, or there is no memory for an object of its own
@@ -259,7 +259,7 @@ func (w *writeback) gather(window []candidate, room int) (dealt, n int) {
 
 // seal encrypts the first n pages of the batch for blocks from first on.
 func (w *writeback) seal(first uint64, n int) {
-	serial := w.s.away.device.secret.serials(n)
+	serial := w.s.writtenBack.device.secret.serials(n)
 	for i := range w.b.items[:n] {
 		it := &w.b.items[i]
 		it.stub.Block, it.stub.Serial = uint32(first)+uint32(i), serial+uint64(i)
@@ -275,7 +275,7 @@ func (w *writeback) awaitRoom() error {
 	have := func() bool {
 		w.s.passMu.Lock()
 		defer w.s.passMu.Unlock()
-		return w.s.away.haveRoom(w.s)
+		return w.s.writtenBack.haveRoom(w.s)
 	}
 	wait := w.s.waitForMemory(false)
 	wait.relies = false // it may be the relief itself
@@ -291,7 +291,7 @@ func (w *writeback) awaitRoom() error {
 // haveRoom takes a segment for stubs once half of the one before is used, and goes on to it where
 // that has no room for those of a batch. It reports whether there is room. The maintainer calls it
 // before it is needed, since a store that is full has none to give. The caller holds passMu.
-func (a *away) haveRoom(s *Store) bool {
+func (a *writtenBack) haveRoom(s *Store) bool {
 	b := &a.batch
 	left := b.open.end - b.open.next
 	if a.device == nil || left >= image.SegmentSize/2 {
@@ -314,7 +314,7 @@ func (a *away) haveRoom(s *Store) bool {
 }
 
 // lendRoom lets the compactor append to the stubs until the function that it returns is called.
-func (a *away) lendRoom(c *Worker) (end func()) {
+func (a *writtenBack) lendRoom(c *Worker) (end func()) {
 	c.open, a.batch.open = a.batch.open, c.open
 	return func() { c.open, a.batch.open = a.batch.open, c.open }
 }
@@ -325,31 +325,31 @@ func (w *writeback) publish(n int) error {
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
 	c := s.compactor()
-	defer s.away.lendRoom(c)()
+	defer s.writtenBack.lendRoom(c)()
 	var payload [image.StubSize]byte
 	for i := range w.b.items[:n] {
 		it := &w.b.items[i]
 		to, err := c.place(it.page, image.WrittenBack, it.stub.Append(payload[:0]))
 		if err != nil {
 			for _, rest := range w.b.items[i:n] {
-				s.away.blocks.release(uint64(rest.stub.Block))
+				s.writtenBack.blocks.release(uint64(rest.stub.Block))
 			}
 			return err
 		}
-		if s.sendAway(it, w.b.copies[i][:it.stub.Length], to) {
+		if s.publishStub(it, w.b.copies[i][:it.stub.Length], to) {
 			w.did.Pages++
 		} else {
-			c.retire(to)
+			c.deferFree(to)
 			w.did.Changed++
 		}
 	}
-	c.flush(true)
+	c.reclaim(true)
 	return nil
 }
 
-// sendAway makes to the entry of a page whose object is still old, and reports whether it is. The
-// caller holds passMu.
-func (s *Store) sendAway(it *item, old []byte, to image.Entry) bool {
+// publishStub makes to the entry of a page whose object is still old, and reports whether it is.
+// The caller holds passMu.
+func (s *Store) publishStub(it *item, old []byte, to image.Entry) bool {
 	s.sweepUnder(it.page)
 	l, c := s.lock(it.page), s.compactor()
 	for tries := 0; !l.TryLock(); tries++ { // a writer may hold it while it waits for us
@@ -369,6 +369,6 @@ func (s *Store) sendAway(it *item, old []byte, to image.Entry) bool {
 	s.ages.mark(it.page, 0, ageIdle|ageSticky)
 	c.count.add(to, +1)
 	c.count.add(e, -1)
-	c.retire(e)
+	c.deferFree(e)
 	return true
 }

@@ -101,7 +101,7 @@ func TestBusyPagesAreNotWrittenBack(t *testing.T) {
 func TestUnusedGrantsAreGivenBack(t *testing.T) {
 	s := newBackedStore(t, 100, Config{Backing: newBacking(t, 400)})
 	for n := uint64(1); n < 400; n += 2 {
-		s.away.blocks.adopt(n)
+		s.writtenBack.blocks.adopt(n)
 	}
 	granted, most := 0, 0
 	did := mustWriteBack(t, s, WritebackConfig{Pages: everything.Pages, Grant: func(n int) (int, error) {
@@ -116,7 +116,7 @@ func TestUnusedGrantsAreGivenBack(t *testing.T) {
 	write(t, s, 0, testContent(0, 2).bytes())
 	others := []uint64{}
 	for n := range uint64(400) {
-		if n%2 == 1 || s.away.blocks.adopt(n) {
+		if n%2 == 1 || s.writtenBack.blocks.adopt(n) {
 			others = append(others, n)
 		}
 	}
@@ -130,7 +130,7 @@ func TestUnusedGrantsAreGivenBack(t *testing.T) {
 		t.Errorf("on a full device, where grants cannot be given back: %v", err)
 	}
 	for _, n := range others {
-		s.away.blocks.release(n)
+		s.writtenBack.blocks.release(n)
 	}
 }
 
@@ -144,20 +144,20 @@ func TestWriteBackWithoutRoomForStubs(t *testing.T) {
 			t.Fatal("a segment cannot be given back")
 		}
 	}
-	for _, o := range []*openSegment{&s.away.batch.open, &s.away.batch.spare} {
+	for _, o := range []*openSegment{&s.writtenBack.batch.open, &s.writtenBack.batch.spare} {
 		if n := o.end/image.SegmentSize - 1; o.end != 0 {
 			*o = openSegment{}
 			s.segment(n).turn(segOpen, segSealed)
 			s.emptied(n)
 		}
 	}
-	if did, err := s.WriteBack(everything); !errors.Is(err, ErrFull) || did != (WrittenBack{}) || s.reserve() != 1 || !s.away.short.Load() {
+	if did, err := s.WriteBack(everything); !errors.Is(err, ErrFull) || did != (WrittenBack{}) || s.reserve() != 1 || !s.writtenBack.short.Load() {
 		t.Errorf("%+v, %v, %d segments are ready", did, err, s.reserve())
 	}
 	if err := s.grow(); err != nil {
 		t.Fatal(err)
 	}
-	if did := mustWriteBack(t, s, everything); did.Pages != 100 || s.away.short.Load() {
+	if did := mustWriteBack(t, s, everything); did.Pages != 100 || s.writtenBack.short.Load() {
 		t.Errorf("%+v", did)
 	}
 }

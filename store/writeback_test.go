@@ -89,9 +89,9 @@ func mustWriteBack(t *testing.T, s *Store, cfg WritebackConfig) WrittenBack {
 }
 
 func (s *Store) blocksTaken() uint64 {
-	s.away.blocks.mu.Lock()
-	defer s.away.blocks.mu.Unlock()
-	return s.away.blocks.used
+	s.writtenBack.blocks.mu.Lock()
+	defer s.writtenBack.blocks.mu.Unlock()
+	return s.writtenBack.blocks.used
 }
 
 // Of the pages that were not accessed for an age, and no others.
@@ -262,15 +262,15 @@ func TestWrittenBackBlocksAreProved(t *testing.T) {
 		return st
 	}
 	block := func(page uint64) []byte {
-		p := s.away.batch.sealed[:PageSize]
+		p := s.writtenBack.batch.sealed[:PageSize]
 		if err := b.read(p, uint64(stub(page).Block)); err != nil {
 			t.Fatal(err)
 		}
 		return bytes.Clone(p)
 	}
 	put := func(page uint64, p []byte) {
-		copy(s.away.batch.sealed, p)
-		if err := b.write(s.away.batch.sealed[:PageSize], uint64(stub(page).Block)); err != nil {
+		copy(s.writtenBack.batch.sealed, p)
+		if err := b.write(s.writtenBack.batch.sealed[:PageSize], uint64(stub(page).Block)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,7 +287,7 @@ func TestWrittenBackBlocksAreProved(t *testing.T) {
 	at := stub(3).Block
 	write(t, s, 3, testContent(3, 2).bytes())
 	eventually(t, "the block is free", func() bool { return s.blocksTaken() == 9 })
-	s.away.blocks.next = uint64(at)
+	s.writtenBack.blocks.next = uint64(at)
 	mustWriteBack(t, s, everything)
 	if stub(3).Block != at {
 		t.Fatalf("page 3 came to block %d, not %d", stub(3).Block, at)

@@ -56,19 +56,19 @@ const (
 )
 
 // A group has a limit.
-type group struct {
+type cgroup struct {
 	limit       uint64
 	usage, stat *os.File
 }
 
-func (g group) close() { _, _ = g.usage.Close(), g.stat.Close() } // they were only read
+func (g cgroup) close() { _, _ = g.usage.Close(), g.stat.Close() } // they were only read
 
 // A follower is used by one goroutine.
 type follower struct {
 	root      host.Root
 	hierarchy host.MemoryHierarchy
 	vmstat    *os.File
-	groups    []group
+	groups    []cgroup
 	found     time.Time // when the groups were
 	text      [32 << 10]byte
 }
@@ -94,7 +94,7 @@ func Follow(root host.Root, ended <-chan struct{}) error {
 	runtime.LockOSThread() // for processorTime
 	defer runtime.UnlockOSThread()
 	before, err := f.swapped()
-	var near []group
+	var near []cgroup
 	var busy time.Time
 	for err == nil && !refresh(near, ended) {
 		var now uint64
@@ -112,7 +112,7 @@ func Follow(root host.Root, ended <-chan struct{}) error {
 
 // refresh reads the statistics of groups for lookPause, or waits as long where there are none. It
 // reports whether ended was closed.
-func refresh(near []group, ended <-chan struct{}) bool {
+func refresh(near []cgroup, ended <-chan struct{}) bool {
 	end := time.Now().Add(lookPause)
 	pause := pauseFor(near)
 	for len(near) > 0 && time.Now().Before(end) {
@@ -158,7 +158,7 @@ func (f *follower) swapped() (pages uint64, err error) {
 }
 
 // pauseFor returns the time between two reads of groups: the smallest has the say.
-func pauseFor(near []group) time.Duration {
+func pauseFor(near []cgroup) time.Duration {
 	pause := readPause
 	for _, g := range near {
 		pause = min(pause, max(leastPause, readPause*time.Duration(min(g.limit, readGroup))/readGroup))
@@ -167,7 +167,7 @@ func pauseFor(near []group) time.Duration {
 }
 
 // nearLimits returns the groups near their limits, as long as pages are swapped.
-func (f *follower) nearLimits(swapping bool) (near []group, err error) {
+func (f *follower) nearLimits(swapping bool) (near []cgroup, err error) {
 	if !swapping {
 		return nil, nil
 	}
@@ -185,7 +185,7 @@ func (f *follower) nearLimits(swapping bool) (near []group, err error) {
 }
 
 // near reports whether a group keeps more than 7/8 of its limit in memory.
-func (f *follower) near(g group) bool {
+func (f *follower) near(g cgroup) bool {
 	n, _ := g.usage.ReadAt(f.text[:], 0) // a group may have gone
 	usage, err := strconv.ParseUint(string(bytes.TrimSpace(f.text[:n])), 10, 64)
 	return err == nil && usage > g.limit-g.limit/8
@@ -203,7 +203,7 @@ func (f *follower) find() error {
 		if m.Limit >= host.NoMemoryLimit || len(f.groups) == mostGroups {
 			return
 		}
-		g := group{limit: m.Limit}
+		g := cgroup{limit: m.Limit}
 		var err error
 		if g.usage, err = os.Open(f.root.Path(filepath.Join(m.Dir, usage))); err != nil {
 			return

@@ -101,9 +101,9 @@ func TestPauseFor(t *testing.T) {
 		{nil, readPause}, {[]uint64{1 << 40}, readPause}, {[]uint64{64 << 20}, readPause}, {[]uint64{1 << 30, 16 << 20}, readPause / 4},
 		{[]uint64{1 << 20, 1 << 30}, leastPause},
 	} {
-		var near []group
+		var near []cgroup
 		for _, limit := range test.limits {
-			near = append(near, group{limit: limit})
+			near = append(near, cgroup{limit: limit})
 		}
 		if got := pauseFor(near); got != test.want {
 			t.Errorf("groups of %d bytes: %s, want %s", test.limits, got, test.want)

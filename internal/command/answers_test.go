@@ -172,7 +172,7 @@ func TestZramctlSparesDevices(t *testing.T) {
 // A device here and one of the same DIR in another mount namespace have each its own name.
 func TestZramctlNamesDevicesOfOneDir(t *testing.T) {
 	here, away := wellDevice(), wellDevice()
-	away.Away, away.Loops = true, []loopsetup.Info{{Path: "/dev/loop77"}}
+	away.Elsewhere, away.Loops = true, []loopsetup.Info{{Path: "/dev/loop77"}}
 	var out strings.Builder
 	all := []zramctl.Numbered{{Number: 0, Device: &here}, {Number: zramctl.Elsewhere, Device: &away}}
 	if err := zramctlStatus(&out, zramctl.Options{Columns: "NAME", NoHeadings: true, Raw: true}, all); err != nil || out.String() != "/dev/zram0\n/dev/loop77\n" {
@@ -183,7 +183,7 @@ func TestZramctlNamesDevicesOfOneDir(t *testing.T) {
 // To end a device of another mount namespace leaves that alone which has its DIR here.
 func TestZramctlEndsWhatItFound(t *testing.T) {
 	dir := served(t)
-	if err := endDevice(swapdev.Device{Dir: dir, Away: true}); err != nil {
+	if err := endDevice(swapdev.Device{Dir: dir, Elsewhere: true}); err != nil {
 		t.Error(err)
 	}
 	if _, err := swapdev.FindHere(dir); err != nil {

@@ -166,7 +166,7 @@ func useOf(d swapdev.Device) any {
 	switch {
 	case len(d.Swaps) > 0 && errors.Is(d.Err, swapdev.ErrDead):
 		return swapDead
-	case len(d.Swaps) > 0 && d.Away:
+	case len(d.Swaps) > 0 && d.Elsewhere:
 		return swapElsewhere
 	case len(d.Swaps) > 0:
 		return swapMountpoint

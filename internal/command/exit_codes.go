@@ -33,7 +33,7 @@ var commonCodes = []exitMeaning{
 // them from here.
 var ownCodes = map[string][]exitMeaning{
 	"up":         {{exitOK, "swap is on"}, {exitFailure, "failure: everything was undone; or it is up already with other values, or without some of its areas; or its configuration has an error; with --all: of one device or more"}, {exitKubelet, "a kubelet of this machine would not start again with swap on: nothing was changed"}},
-	"grow":       {{exitOK, "swap is on on the further device"}, {exitFailure, "failure: everything was undone; or there is no device that is swap"}},
+	"grow":       {{exitOK, "swap is on on the extra device"}, {exitFailure, "failure: everything was undone; or there is no device that is swap"}},
 	configName:   {{exitOK, "the configuration has no errors"}, {exitFailure, "it has errors, which are on standard output; or it cannot be read"}},
 	"down":       {{exitOK, "swap is off, or it was not on"}, {exitFailure, "failure, or what is in swap does not fit: swap stays on; or DIR has no device while others run"}},
 	"status":     {{exitOK, "every device is healthy"}, {exitFailure, "a device is degraded, or devices cannot be looked for"}, {exitUnknown, "wrong call: nothing was done; with --quiet also: no device is running, or devices cannot be looked for"}, {exitNotRunning, "no device is running"}},

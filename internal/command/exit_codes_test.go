@@ -13,7 +13,7 @@ import (
 )
 
 // exitDocument is the page with a table of the exit codes of each command.
-const exitDocument = "../../../docs/exit-codes.md"
+const exitDocument = "../../docs/exit-codes.md"
 
 // The page has one row for each code of each command with codes of its own, and for those of all
 // others, with the meanings that the help has, and no other row. With -update the table is written

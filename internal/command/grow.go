@@ -24,13 +24,13 @@ func growCommand() *cli.Command {
 		Name:      "grow",
 		Usage:     "add swap to a device in use",
 		ArgsUsage: "[DIR]",
-		Description: "Makes a further device below DIR (default " + defaultDir + ") by control/hot_add, puts loop devices on it and turns swap " +
-			"on there, as up does; swap on DIR goes on. The further device is DIR/devices/zram1, or the next number, with processes and a " +
+		Description: "Makes an extra device below DIR (default " + defaultDir + ") by control/hot_add, puts loop devices on it and turns swap " +
+			"on there, as up does; swap on DIR goes on. The extra device is DIR/devices/zram1, or the next number, with processes and a " +
 			"memory limit of its own. If a step fails, those before it are undone. zramfs down DIR ends it too, and zramfs down " +
 			"DIR/devices/zram1 it alone.\n\n" +
 			"Its areas have priorities below all areas of DIR, so that the kernel uses those again first.",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Usage: "`SIZE` of the further device, as 4G, or as 50% of RAM"},
+			&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Usage: "`SIZE` of the extra device, as 4G, or as 50% of RAM"},
 			&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"}, DefaultText: "that of the device", Usage: "compression `ALGORITHM`, as of up"},
 			limitFlag(),
 			&cli.IntFlag{Name: flagPriority, Aliases: []string{"p"}, DefaultText: "below the device's", Usage: "swap `PRIORITY`, from 0 to 32767"},
@@ -75,7 +75,7 @@ func growAction(c *cli.Context) error {
 // readGrow reads all flags but those that depend on the device.
 func readGrow(c *cli.Context, u *swapdev.Up) error {
 	if !c.IsSet(flagSize) {
-		return usageError("grow: name the size of the further device, as --%s 4G", flagSize)
+		return usageError("grow: name the size of the extra device, as --%s 4G", flagSize)
 	}
 	ram, err := host.Local.MemTotal()
 	if err != nil {
@@ -136,7 +136,7 @@ func fitGrow(c *cli.Context, u *swapdev.Up, first swapdev.Device) (err error) {
 	return nil
 }
 
-// summarizeGrow prints the summary of a further device that is up.
+// summarizeGrow prints the summary of an extra device that is up.
 func summarizeGrow(c *cli.Context, u *swapdev.Up, first swapdev.Device) error {
 	if u.Out.How == flagQuiet {
 		return nil

@@ -31,7 +31,7 @@ import (
 
 // jsonDocument is the page with a section for each command that prints JSON, and a row in it for
 // each field.
-const jsonDocument = "../../../docs/json.md"
+const jsonDocument = "../../docs/json.md"
 
 // jsonRoots are the values that commands print, by command. list has its fields from its columns.
 func jsonRoots() map[string]any {
@@ -136,7 +136,7 @@ func commentOf(typ reflect.Type, field string) string {
 	if !ok || !*update {
 		return ""
 	}
-	paths, _ := filepath.Glob(filepath.Join("../../..", dir, "*.go"))
+	paths, _ := filepath.Glob(filepath.Join("../..", dir, "*.go"))
 	comment := ""
 	for _, path := range paths {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)

@@ -30,7 +30,7 @@ func TestZramctlHelpAndVersion(t *testing.T) {
 func TestUseColumn(t *testing.T) {
 	swap := wellDevice()
 	dead, away := swap, swap
-	dead.Err, away.Away = swapdev.ErrDead, true
+	dead.Err, away.Elsewhere = swapdev.ErrDead, true
 	for _, c := range []struct {
 		d    swapdev.Device
 		want any

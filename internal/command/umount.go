@@ -17,7 +17,7 @@ func umountCommand() *cli.Command {
 		Aliases:   []string{"unmount"},
 		Usage:     "end a device that is not in use",
 		ArgsUsage: "DIR",
-		Description: "Everything stored in the device is gone after that, and with it the further devices of DIR. While a loop device or " +
+		Description: "Everything stored in the device is gone after that, and with it the extra devices of DIR. While a loop device or " +
 			"a process uses one of them, nothing is changed; zramfs down turns swap off first.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"}},
 		Action: umountAction,
@@ -36,7 +36,7 @@ func umountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.Away {
+	if d.Elsewhere {
 		p := swapdev.DiagnoseAway(d)
 		return fmt.Errorf("%s: %s; %s", d.Word(), p.What, p.Fix)
 	}

@@ -67,7 +67,7 @@ func TestMemoryAddsUpEverywhere(t *testing.T) {
 			t.Errorf("%s: status --json has %+v, want %+v", name, *r.Memory, want)
 		}
 		const line = "1023M taken: 1000M store + 20M processes + 3M slots"
-		if all := r.sides(); !slices.ContainsFunc(all, func(s side) bool { return s == side{"memory", line} }) {
+		if all := r.sides(); !slices.ContainsFunc(all, func(s statusLine) bool { return s == statusLine{"memory", line} }) {
 			t.Errorf("%s: status has %q, want %s", name, all, line)
 		}
 		s := newSummary(daemon.Config{}, &status.Report{}, d, &swapdev.Narration{})

@@ -14,39 +14,39 @@ import (
 	"github.com/zramfs/zramfs/internal/term"
 )
 
-// side is one line of status.
-type side struct{ name, text string }
+// statusLine is one line of status.
+type statusLine struct{ name, text string }
 
 // sides returns everything that status prints about a running device. A side without information
 // has no text.
-func (r report) sides() []side {
-	s := []side{{"device", r.deviceWords()}, {"swap", r.swapWords()}}
+func (r report) sides() []statusLine {
+	s := []statusLine{{"device", r.deviceWords()}, {"swap", r.swapWords()}}
 	if r.Status == nil {
 		return s
 	}
 	if r.Usage != nil {
-		s = append(s, side{"in swap", r.Usage.Words(r.Swap.Size)}, side{"slots", r.use.SlotsWords()})
+		s = append(s, statusLine{"in swap", r.Usage.Words(r.Swap.Size)}, statusLine{"slots", r.use.SlotsWords()})
 	}
 	s = append(s,
-		side{"served by", serverWords(r.Status, r.now)},
-		side{"data stored", term.Size(r.Status.Memory.OrigDataSize)},
-		side{"memory", r.Memory.Words()},
-		side{"store", memoryWords(r.Status)},
-		side{"saved", r.savedWords()},
-		side{"pages", codecWords(r.Status)},
-		side{"backing device", backingWords(r.Status.Backing)},
-		side{"spill", spillWords(r.Status)},
-		side{"code", instructionWords(r.Status.Instructions)},
-		side{"latency", latencyWords(r.Status.Latency)},
-		side{"cold pages", coldWords(r.Status.Cold)},
-		side{"scrub", scrubWords(r.Status.Scrub, r.now)},
-		side{"requests", requestWords(r.Status.Operations)},
-		side{"at the loop", splitWords(r.ReadTime, r.WriteTime)},
-		side{"last minute", minuteWords(r.Status.LastMinute)},
-		side{"errors", errorWords(r.Status.IO)},
+		statusLine{"served by", serverWords(r.Status, r.now)},
+		statusLine{"data stored", term.Size(r.Status.Memory.OrigDataSize)},
+		statusLine{"memory", r.Memory.Words()},
+		statusLine{"store", memoryWords(r.Status)},
+		statusLine{"saved", r.savedWords()},
+		statusLine{"pages", codecWords(r.Status)},
+		statusLine{"backing device", backingWords(r.Status.Backing)},
+		statusLine{"spill", spillWords(r.Status)},
+		statusLine{"code", instructionWords(r.Status.Instructions)},
+		statusLine{"latency", latencyWords(r.Status.Latency)},
+		statusLine{"cold pages", coldWords(r.Status.Cold)},
+		statusLine{"scrub", scrubWords(r.Status.Scrub, r.now)},
+		statusLine{"requests", requestWords(r.Status.Operations)},
+		statusLine{"at the loop", splitWords(r.ReadTime, r.WriteTime)},
+		statusLine{"last minute", minuteWords(r.Status.LastMinute)},
+		statusLine{"errors", errorWords(r.Status.IO)},
 	)
 	for _, p := range r.Status.Protections {
-		s = append(s, side{p.Name, protectionWords(p)})
+		s = append(s, statusLine{p.Name, protectionWords(p)})
 	}
 	return s
 }

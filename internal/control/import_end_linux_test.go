@@ -38,7 +38,7 @@ func rawStore(t *testing.T, cfg store.Config) (s *store.Store, end func()) {
 func TestImportEndsInABatch(t *testing.T) {
 	var begun atomic.Bool
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	s, end := rawStore(t, store.Config{MemLimit: 8 << 20, Firmly: func(take func() error) error {
+	s, end := rawStore(t, store.Config{MemLimit: 8 << 20, AllocHook: func(take func() error) error {
 		if begun.CompareAndSwap(true, false) { // the batch needs more than there is
 			close(reached)
 			<-goOn

@@ -11,17 +11,17 @@ import (
 	"github.com/zramfs/zramfs/internal/status"
 )
 
-// alonePause is the time between two looks at the mounts of further devices whose keeper, or that
+// alonePause is the time between two looks at the mounts of extra devices whose keeper, or that
 // of their directory, has died.
 const alonePause = time.Second
 
-// goAlone stands in for the keeper, which has died: once no further device is mounted, it takes
+// goAlone stands in for the keeper, which has died: once no extra device is mounted, it takes
 // the attributes away, whose data file has gone. Until then it returns when to look again. The
-// keepers of further devices tell the directory's keeper alone of their end.
+// keepers of extra devices tell the directory's keeper alone of their end.
 func (w *worker) goAlone() (look <-chan time.Time) {
 	err := w.cfg.Namespace.Do(func() error {
-		there := mountedOf(w.cfg.Dir, w.server.Further())
-		w.server.SetFurther(there)
+		there := mountedOf(w.cfg.Dir, w.server.ExtraDevices())
+		w.server.SetExtra(there)
 		if there != 0 {
 			look = time.After(alonePause)
 			return nil
@@ -34,13 +34,13 @@ func (w *worker) goAlone() (look <-chan time.Time) {
 	return look
 }
 
-// mountedOf returns those of the further devices of a directory that are mounted, or may be.
-func mountedOf(dir string, all fusefs.Further) (there fusefs.Further) {
-	for number := 1; number <= fusefs.MaxFurther; number++ {
+// mountedOf returns those of the extra devices of a directory that are mounted, or may be.
+func mountedOf(dir string, all fusefs.ExtraDevices) (there fusefs.ExtraDevices) {
+	for number := 1; number <= fusefs.MaxExtra; number++ {
 		if !all.Has(number) {
 			continue
 		}
-		if mount, err := fusefs.MountNumber(fusefs.FurtherDir(dir, number)); err != nil || mount != 0 {
+		if mount, err := fusefs.MountNumber(fusefs.ExtraDir(dir, number)); err != nil || mount != 0 {
 			there = there.With(number)
 		}
 	}

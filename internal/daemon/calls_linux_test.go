@@ -95,13 +95,13 @@ func newTestWorker(t *testing.T, logs *Logs, sent *strings.Builder) *worker {
 	w := &worker{
 		cfg: Config{Dir: t.TempDir(), Disksize: 1 << 20, Algorithm: parse(t, "lz4"), Memory: store.MemoryMemfd, Latency: pmqos.Low, Cold: idlework.Default,
 			Scrub: time.Hour, SpillDaily: 1 << 30},
-		news: newNewsWriter(sent), orders: make(chan order, 4), logs: logs, log: logs.Logger(), ready: make(chan struct{}),
+		news: newNewsWriter(sent), orders: make(chan keeperMsg, 4), logs: logs, log: logs.Logger(), ready: make(chan struct{}),
 		refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1),
 		answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
 		files: fusefs.Files{Attributes: os.NewFile(attributesFD, "attributes"), Data: os.NewFile(dataFD, "data"), Requests: os.NewFile(requestsFD, "requests")},
 	}
 	w.kept.Store(true)
-	w.orders <- order{Serve: &keeperFacts{PID: os.Getppid(), Create: true, Anew: true, Image: 1, Backs: true}}
+	w.orders <- keeperMsg{Serve: &keeperFacts{PID: os.Getppid(), Create: true, Anew: true, Image: 1, Backs: true}}
 	return w
 }
 
@@ -123,7 +123,7 @@ func stopAtWork(t *testing.T, w *worker) {
 			break
 		}
 	}
-	w.orders <- order{Stop: true}
+	w.orders <- keeperMsg{Stop: true}
 }
 
 // workerCallFails has a worker serve until it is stopped, with one call failing.
@@ -144,7 +144,7 @@ func workerCallFails(t *testing.T, n, null int, all *strings.Builder) (failed st
 	if n == 0 {
 		go stopAtWork(t, w)
 	} else {
-		w.orders <- order{Stop: true}
+		w.orders <- keeperMsg{Stop: true}
 	}
 	var failure error
 	failed = callfail.Nth(t, n, unix.EIO, func() { failure = w.conclude(w.work) })
@@ -179,9 +179,9 @@ func workerCallFails(t *testing.T, n, null int, all *strings.Builder) (failed st
 // later, may fail in silence.
 func wantTold(t *testing.T, failed string, failure error, lines, sent string) {
 	t.Helper()
-	var last news
+	var last workerMsg
 	for d := json.NewDecoder(strings.NewReader(sent)); d.More(); {
-		last = news{}
+		last = workerMsg{}
 		if err := d.Decode(&last); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 // The descriptors that a worker is started with, after the standard ones.
 const (
 	orderFD      = 3 + iota // orders of the keeper, JSON
-	newsFD                  // news of the worker, JSON
+	newsFD                  // workerMsg of the worker, JSON
 	attributesFD            // of fusefs.Files, as the next two
 	dataFD
 	requestsFD
@@ -27,8 +27,8 @@ const (
 	locksFD // where the keeper serves locks of the image
 )
 
-// news is a message of a worker to its keeper. One field is set.
-type news struct {
+// workerMsg is a message of a worker to its keeper. One field is set.
+type workerMsg struct {
 	// Prepared: it can open the image, and waits for the order to serve. Heir, with it: it takes
 	// order.Heir. Workers of earlier versions do not.
 	Prepared bool `json:"prepared,omitempty"`
@@ -58,12 +58,13 @@ type workerReport struct {
 	Protections []status.Protection `json:"protections"`
 }
 
-// order is a message of a keeper to its worker. One field is set, and Further may be set with it.
-type order struct {
+// keeperMsg is a message of a keeper to its worker. One field is set, and Further may be set with
+// it.
+type keeperMsg struct {
 	// Serve: now.
 	Serve *keeperFacts `json:"serve,omitempty"`
 	// Heir: serve once the process Follows has ended, should the keeper die before it says so.
-	Heir    *keeperFacts `json:"heir,omitempty"`
+	Standby *keeperFacts `json:"heir,omitempty"`
 	Follows int          `json:"follows,omitempty"`
 	// Stop: end after the requests under way, for another worker.
 	Stop bool `json:"stop,omitempty"`
@@ -71,8 +72,8 @@ type order struct {
 	Refused bool `json:"refused,omitempty"`
 	// Hot: the answer to news.Hot.
 	Hot *hotAnswer `json:"hot,omitempty"`
-	// Further: the further devices of the directory, whenever they have changed.
-	Further *fusefs.Further `json:"further,omitempty"`
+	// Further: the extra devices of the directory, whenever they have changed.
+	ExtraDevices *fusefs.ExtraDevices `json:"further,omitempty"`
 }
 
 // keeperFacts are the part of control/status that only the keeper knows.
@@ -87,14 +88,14 @@ type keeperFacts struct {
 	// CPU is the processor time of all workers that have ended.
 	CPU time.Duration `json:"cpu,omitempty"`
 	// Group is the outcome for the control group of both processes.
-	Group protect.GroupMove `json:"group,omitzero"`
+	Group protect.CgroupMove `json:"group,omitzero"`
 	// Locks: the keeper locks each piece of the image that the worker names on locksFD.
 	Locks bool `json:"holds,omitempty"`
 	// Anew: the keeper makes the device anew, and further ones. Keepers of earlier versions do
 	// not, and would leave the worker without an answer.
 	Anew bool `json:"anew,omitempty"`
-	// Further are the further devices of the directory.
-	Further fusefs.Further `json:"further,omitempty"`
+	// ExtraDevices are the extra devices of the directory.
+	Further fusefs.ExtraDevices `json:"further,omitempty"`
 	// Backs: the keeper opens backing devices for a device without a size. Backing is the path of
 	// the one that there is; empty for none.
 	Backs   bool   `json:"backs,omitempty"`
@@ -113,16 +114,16 @@ func (f *keeperFacts) uptime(now time.Time, age time.Duration) time.Duration {
 	return age - f.ReadyAge
 }
 
-// newsWriter sends news, from any goroutine.
-type newsWriter struct {
+// workerMsgWriter sends news, from any goroutine.
+type workerMsgWriter struct {
 	mu sync.Mutex
 	to *json.Encoder // guarded by mu
 }
 
-func newNewsWriter(w io.Writer) *newsWriter { return &newsWriter{to: json.NewEncoder(w)} }
+func newNewsWriter(w io.Writer) *workerMsgWriter { return &workerMsgWriter{to: json.NewEncoder(w)} }
 
 // send tells the keeper. It ignores that the keeper is gone: the end of the orders says so too.
-func (w *newsWriter) send(n news) {
+func (w *workerMsgWriter) send(n workerMsg) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.to.Encode(n)

@@ -58,7 +58,7 @@ type Config struct {
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
 	WorkArgs func(Config) []string
 	// DeviceArgs returns the arguments that make this program the keeper of a configuration, for
-	// further devices; nil where there can be none.
+	// extraDevices devices; nil where there can be none.
 	DeviceArgs func(Config) []string
 	// OnReady, when set, is told the report that a spawned process would announce. An error of it
 	// ends the process.

@@ -41,7 +41,7 @@ func asksForLock(f *os.File) error {
 // TestKeeperLogsFailures has steps of the keeper fail that have no caller to tell.
 func TestKeeperLogsFailures(t *testing.T) {
 	said := make(lineSink, 16)
-	k := &keeper{cfg: Config{Dir: t.TempDir()}, locks: true, logger: slog.New(slog.NewTextHandler(said, nil)), further: furtherDevices{keepers: map[int]*furtherKeeper{}}}
+	k := &keeper{cfg: Config{Dir: t.TempDir()}, locks: true, logger: slog.New(slog.NewTextHandler(said, nil)), extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
@@ -77,17 +77,17 @@ func TestKeeperLogsFailures(t *testing.T) {
 		},
 		"make the device zram1: no device today": func() {
 			k.cfg.DeviceArgs = func(Config) []string { return []string{"fail"} }
-			if number, errno := k.addFurther(); number != 0 || errno != syscall.ENOMEM {
+			if number, errno := k.addExtra(); number != 0 || errno != syscall.ENOMEM {
 				t.Errorf("device %d, %v", number, errno)
 			}
 		},
-		"has the 15 further devices that it may have": func() {
+		"has the 15 extra devices that it may have": func() {
 			k.cfg.DeviceArgs = func(Config) []string { return []string{"fail"} }
-			k.further.there = 1<<16 - 2
-			if number, errno := k.addFurther(); number != 0 || errno != syscall.ENOMEM {
+			k.extraDevices.there = 1<<16 - 2
+			if number, errno := k.addExtra(); number != 0 || errno != syscall.ENOMEM {
 				t.Errorf("device %d, %v", number, errno)
 			}
-			k.further.there = 0
+			k.extraDevices.there = 0
 		},
 		"lock the image: ": func() {
 			theirs, err := k.serveLocks(&image{memory: memory})
@@ -109,8 +109,8 @@ func TestKeeperLogsFailures(t *testing.T) {
 // TestWorkerIsStopped tells a worker that waits for the order to serve, or for a new image, that
 // neither will come.
 func TestWorkerIsStopped(t *testing.T) {
-	w := &worker{orders: make(chan order, 1)}
-	w.orders <- order{Stop: true}
+	w := &worker{orders: make(chan keeperMsg, 1)}
+	w.orders <- keeperMsg{Stop: true}
 	if err := w.awaitOrder(); err == nil || err.Error() != "stopped before it served" {
 		t.Errorf("stopped: %v", err)
 	}
@@ -300,7 +300,7 @@ func TestDoomedBeforeItStarts(t *testing.T) {
 	if err := p.start(Config{WorkArgs: func(Config) []string { return []string{"hang"} }}, program{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if how := p.follow(func(news) {}); how == nil || !strings.Contains(how.Error(), "signal: killed") {
+	if how := p.follow(func(workerMsg) {}); how == nil || !strings.Contains(how.Error(), "signal: killed") {
 		t.Errorf("it ended by %v", how)
 	}
 }
@@ -321,7 +321,7 @@ func TestMountCannotBeHeld(t *testing.T) {
 	}
 	said := make(lineSink, 1)
 	k := &keeper{session: session, logger: slog.New(slog.NewTextHandler(said, nil))}
-	k.hear(nil, news{Noted: true})
+	k.hear(nil, workerMsg{Noted: true})
 	if got := <-said; !strings.Contains(got, "hold the mount: ") {
 		t.Errorf("logged %q", got)
 	}

@@ -68,7 +68,7 @@ func TestNoMoreFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := Config{Disksize: 1 << 20, Memory: store.MemoryMemfd, Backing: backed, WorkArgs: func(Config) []string { return []string{"die"} }}
-	k := &keeper{cfg: cfg, locks: true, logger: slog.New(slog.DiscardHandler), quiet: make(chan struct{}), further: furtherDevices{keepers: map[int]*furtherKeeper{}}}
+	k := &keeper{cfg: cfg, locks: true, logger: slog.New(slog.DiscardHandler), quiet: make(chan struct{}), extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	close(k.quiet)
 	own, err := openProgram("/proc/self/exe")
 	if err != nil {
@@ -118,14 +118,14 @@ func TestNoMoreFiles(t *testing.T) {
 		},
 		"locks":      func() (func() error, error) { return closing(k.serveLocks(own.image)) },
 		"kernel log": func() (func() error, error) { return closing(openKernelLog(kernel)) },
-		"further device": func() (func() error, error) {
-			err := k.startFurther(1, []string{"announce"})
+		"extra device": func() (func() error, error) {
+			err := k.startExtra(1, []string{"announce"})
 			return func() error { return nil }, err
 		},
 		"worker": func() (func() error, error) {
 			p := &process{}
 			err := p.start(cfg, own, nil, nil)
-			return func() error { _ = p.follow(func(news) {}); return nil }, err
+			return func() error { _ = p.follow(func(workerMsg) {}); return nil }, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) { noMoreFiles(t, open) })

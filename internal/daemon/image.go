@@ -139,7 +139,7 @@ func (k *keeper) resize(asking *process, request, disksize uint64) {
 		k.failed.note(err)
 		k.logger.Error(fmt.Sprintf("the device is not made anew with %d bytes and stays as it is: %v", disksize, err))
 	}
-	asking.tell(order{Refused: true}) // it may have died, and another one asks
+	asking.tell(keeperMsg{Refused: true}) // it may have died, and another one asks
 }
 
 // note takes down why an attempt has failed.

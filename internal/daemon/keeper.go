@@ -35,7 +35,7 @@ type keeper struct {
 	mount       int                 // number of the attributes' mount
 	protections []status.Protection // those that the worker cannot find out
 	locks       bool                // it locks the image
-	group       protect.GroupMove
+	group       protect.CgroupMove
 	undo        []func() error // takeApart calls them, last first
 
 	// Used by the goroutine that supervises.
@@ -51,8 +51,8 @@ type keeper struct {
 	// image is the one that the present worker serves, or the last one did.
 	image atomic.Pointer[image]
 
-	further   furtherDevices
-	inService atomic.Pointer[process] // the last worker that was ready
+	extraDevices extraDevices
+	inService    atomic.Pointer[process] // the last worker that was ready
 
 	events chan event         // of processes, and upgrades that are asked for
 	first  chan *workerReport // of the first worker; has room for it
@@ -66,11 +66,11 @@ func serve(ctx context.Context, cfg Config, announce func(*status.Report) error)
 	defer signals.stop()
 	k := &keeper{
 		cfg: cfg, events: make(chan event), first: make(chan *workerReport, 1), quiet: make(chan struct{}), ended: make(chan error, 1),
-		further: furtherDevices{keepers: map[int]*furtherKeeper{}},
+		extraDevices: extraDevices{keepers: map[int]*extraKeeper{}},
 	}
 	takeName()
-	k.group = protect.SettleGroup(host.Local, machineMemory(), Tasks()) // before anything is taken that counts there
-	_, _ = protect.ForbidCore(), protect.AvoidOOM()                     // the worker does the same, and reports it
+	k.group = protect.SettleCgroup(host.Local, machineMemory(), Tasks()) // before anything is taken that counts there
+	_, _ = protect.ForbidCore(), protect.AvoidOOM()                      // the worker does the same, and reports it
 	k.logs = openLogs(cfg)
 	k.logger = k.logs.Logger()
 	announced := false

@@ -173,7 +173,7 @@ func TestMachineMemory(t *testing.T) {
 	}
 }
 
-// A call for a further device ends when its answer comes, and when none can come.
+// A call for an extra device ends when its answer comes, and when none can come.
 func TestAskKeeper(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -191,11 +191,11 @@ func TestAskKeeper(t *testing.T) {
 	if err := w.removeDevice(12, 5); err != syscall.ENODEV {
 		t.Errorf("the keeper's error: %v", err)
 	}
-	if err := w.removeDevice(14, fusefs.MaxFurther+1); err != syscall.ENODEV {
+	if err := w.removeDevice(14, fusefs.MaxExtra+1); err != syscall.ENODEV {
 		t.Errorf("a number that no device has: %v", err)
 	}
 	w.answers <- hotAnswer{Request: 15}
-	if err := w.removeDevice(15, fusefs.MaxFurther); err != nil {
+	if err := w.removeDevice(15, fusefs.MaxExtra); err != nil {
 		t.Errorf("the last number: %v", err)
 	}
 	w.asking.Lock()

@@ -226,7 +226,7 @@ func TestWorkerParts(t *testing.T) {
 		t.Errorf("the limit is %d", got)
 	}
 	for _, chosen := range []uint64{0, 5} {
-		w.chosen.MemLimit = &chosen
+		w.settings.MemLimit = &chosen
 		if got := w.storeConfig().MemLimit; got != chosen {
 			t.Errorf("with one of %d that was chosen the limit is %d", chosen, got)
 		}

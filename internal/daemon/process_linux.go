@@ -28,7 +28,7 @@ type process struct {
 	leaving  bool               // the device has gone; see supervision.ends
 	upgraded bool               // it was a candidate, and the answer to its upgrade is due
 	follows  int                // PID of the process that it replaces; 0 for none
-	heir     bool               // it takes order.Heir
+	standby  bool               // it takes order.Heir
 	failure  *status.StartError // why it ends, as it reported
 	why      error              // why the supervision killed it
 
@@ -133,7 +133,7 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, b *backin
 const lastWords = time.Second / 2
 
 // follow passes the news of a process on, and returns how it ended.
-func (p *process) follow(tell func(news)) (how error) {
+func (p *process) follow(tell func(workerMsg)) (how error) {
 	ended := make(chan error, 1)
 	go func() {
 		err := p.cmd.Wait()
@@ -152,7 +152,7 @@ func (p *process) follow(tell func(news)) (how error) {
 const orderTime = 5 * time.Second
 
 // tell gives an order. It ignores that the process has ended, which the supervision learns anyway.
-func (p *process) tell(o order) {
+func (p *process) tell(o keeperMsg) {
 	_ = p.orders.SetWriteDeadline(time.Now().Add(orderTime))
 	_ = json.NewEncoder(p.orders).Encode(o)
 }

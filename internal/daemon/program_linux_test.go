@@ -137,8 +137,8 @@ func TestHeldProgramStaysHeld(t *testing.T) {
 			s.gone(time.Time{}, s.candidate, errors.New("no fork"), false)
 		} else {
 			s.handOver(time.Time{})
-			s.heard(time.Time{}, s.candidate, news{Prepared: true})
-			s.heard(time.Time{}, s.owner, news{Serving: true})
+			s.heard(time.Time{}, s.candidate, workerMsg{Prepared: true})
+			s.heard(time.Time{}, s.owner, workerMsg{Serving: true})
 		}
 		p = s.program
 		if s.upgrade != nil || len(p.held) == 0 {

@@ -56,8 +56,8 @@ func (k *keeper) tryUnmount(why string) {
 			k.logger.Warn(refusal(k.cfg.Dir, n), "reason", why)
 			return
 		}
-		if k.further.askToEnd(why) {
-			k.logger.Info("the further devices end first", "reason", why)
+		if k.extraDevices.askToEnd(why) {
+			k.logger.Info("the extra devices end first", "reason", why)
 			return
 		}
 		if err := k.session.Unmount(); err != nil && !k.session.OnlyCopied() {

@@ -273,7 +273,7 @@ func simulatedBacking(blocks uint64) (*backing, error) {
 // TestSeedsThatFailed runs what failed once, as far as a change of the sources leaves it the same.
 func TestSeedsThatFailed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	text, err := os.ReadFile("../../../tools/simulate/seeds")
+	text, err := os.ReadFile("../../tools/simulate/seeds")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (w *worker) encodeStatus(loops []string) ([]byte, error) {
 }
 
 func (w *worker) status(loops []string) status.Status {
-	stats, settings := w.store.Stats(), w.server.Settings()
+	stats, settings := w.store.Stats(), w.server.Negotiated()
 	heap := protect.Heap()
 	operations, batches := operationStatus(w.counters.Area)
 	return status.Status{

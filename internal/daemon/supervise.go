@@ -83,19 +83,19 @@ func (k *keeper) start(p *process, from program) {
 			k.events <- event{kind: evNotStarted, process: p, how: err}
 			return
 		}
-		how := p.follow(func(n news) { k.events <- event{kind: evNews, process: p, news: n} })
+		how := p.follow(func(n workerMsg) { k.events <- event{kind: evNews, process: p, news: n} })
 		k.events <- event{kind: evEnded, process: p, how: how}
 	}()
 }
 
 func (k *keeper) serve(p *process, r restarts) (longer time.Duration) {
-	go p.tell(order{Serve: k.facts(p, r)}) // where that fails, the process ends
+	go p.tell(keeperMsg{Serve: k.facts(p, r)}) // where that fails, the process ends
 	return p.image.openTime()
 }
 
 func (k *keeper) facts(p *process, r restarts) *keeperFacts {
 	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: !p.image.begun.Load(),
-		Image: p.image.number, Anew: true, Further: k.further.numbers()}
+		Image: p.image.number, Anew: true, Further: k.extraDevices.numbers()}
 	facts.Backs = true
 	if b := p.image.backing.Load(); b != nil {
 		facts.Backing = b.path
@@ -110,19 +110,19 @@ func (k *keeper) facts(p *process, r restarts) *keeperFacts {
 // image: an owner that was not told to stop by then serves on with its own.
 func (k *keeper) stop(p, next *process, r restarts) {
 	var heir *keeperFacts
-	if next.heir && next.image == p.image {
+	if next.standby && next.image == p.image {
 		heir = k.facts(next, r)
 	}
 	go func() {
 		if heir != nil {
-			next.tell(order{Heir: heir, Follows: p.pid()})
+			next.tell(keeperMsg{Standby: heir, Follows: p.pid()})
 		}
-		p.tell(order{Stop: true})
+		p.tell(keeperMsg{Stop: true})
 	}()
 }
 
 func (k *keeper) dataEnded() bool {
-	return k.session.DataEnded() && (k.further.numbers() == 0 || k.session.AttributesEnded())
+	return k.session.DataEnded() && (k.extraDevices.numbers() == 0 || k.session.AttributesEnded())
 }
 
 func (k *keeper) published(p *process) bool { return k.session.Image() == p.image.number }
@@ -140,10 +140,10 @@ func (k *keeper) inUse(p *process) {
 	}
 	k.image.Store(p.image)
 	k.inService.Store(p)
-	go k.tellFurther(p, nil) // they may have changed since it got the order to serve
+	go k.tellExtra(p, nil) // they may have changed since it got the order to serve
 }
 
-func (k *keeper) ready(_ *process, n news) {
+func (k *keeper) ready(_ *process, n workerMsg) {
 	k.since, k.sinceAge = time.Now(), fusefs.SinceBoot()
 	k.session.KeepRequests()
 	k.first <- n.Ready
@@ -156,7 +156,7 @@ func (k *keeper) log(level slog.Level, text string, args ...any) {
 func (k *keeper) note(kind telemetry.Kind, text string) { k.session.NoteEvent(kind, text) }
 
 // hear acts on news about the mounts, and makes the device anew.
-func (k *keeper) hear(p *process, n news) {
+func (k *keeper) hear(p *process, n workerMsg) {
 	switch {
 	case n.Hot != nil:
 		go k.hot(p, *n.Hot)

@@ -54,11 +54,11 @@ type actions interface {
 	serve(p *process, r restarts) (longer time.Duration) // that p may take than others, until it serves
 	stop(p, next *process, r restarts)                   // next has the device then
 	kill(p *process)
-	hear(p *process, n news)   // news that do not matter here
-	inUse(p *process)          // its image is the device's from now on
-	published(p *process) bool // whether it may have answered requests, as the last one to do so
-	ready(p *process, n news)  // the first time that a worker is
-	dataEnded() bool           // whether the device is gone, and the directory has no further ones
+	hear(p *process, n workerMsg)  // workerMsg that do not matter here
+	inUse(p *process)              // its image is the device's from now on
+	published(p *process) bool     // whether it may have answered requests, as the last one to do so
+	ready(p *process, n workerMsg) // the first time that a worker is
+	dataEnded() bool               // whether the device is gone, and the directory has no further ones
 	log(level slog.Level, text string, args ...any)
 	note(kind telemetry.Kind, text string) // an event
 }
@@ -78,7 +78,7 @@ const (
 type event struct {
 	kind    eventKind
 	process *process
-	news    news            // evNews
+	news    workerMsg       // evNews
 	how     error           // evNotStarted, evEnded
 	request *upgradeRequest // evAsked
 }
@@ -130,13 +130,13 @@ func (s *supervision) step(now time.Time, e event) {
 }
 
 // heard acts on news of a process.
-func (s *supervision) heard(now time.Time, p *process, n news) {
+func (s *supervision) heard(now time.Time, p *process, n workerMsg) {
 	switch {
 	case n.Failed != nil:
 		p.failure = n.Failed // its end follows
 	case p != s.owner && p != s.successor && p != s.candidate: // it was dismissed
 	case n.Prepared && s.move(now, p, saysPrepared):
-		p.heir = n.Heir
+		p.standby = n.Heir
 	case n.Serving && s.move(now, p, saysServing):
 		if s.begun {
 			s.served = now.Sub(s.vacated)
@@ -182,7 +182,7 @@ func (s *supervision) handOver(now time.Time) {
 	}
 }
 
-// order gives a process the device.
+// keeperMsg gives a process the device.
 func (s *supervision) order(now time.Time, p *process) {
 	s.owner = p
 	s.move(now, p, isOrdered)
@@ -219,7 +219,7 @@ func (s *supervision) gone(now time.Time, p *process, why error, begun bool) {
 	s.handOver(now)
 }
 
-// ends reports whether the owner ends by itself. While the directory has further devices, it serves
+// ends reports whether the owner ends by itself. While the directory has extra devices, it serves
 // the attributes on.
 func (s *supervision) ends(owner *process) bool { return owner.leaving && s.do.dataEnded() }
 

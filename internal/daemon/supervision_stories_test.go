@@ -235,7 +235,7 @@ var supervisionStories = map[string]string{
 		p2 prepared |
 		p1 ends     | kill p2; answer: the device has ended; end
 	`,
-	"an upgrade while there are further devices alone": up + `
+	"an upgrade while there are extra devices alone": up + `
 		p1 stays    | hear
 		upgrade     | start p2 of new
 		p2 prepared | stop p1
@@ -244,7 +244,7 @@ var supervisionStories = map[string]string{
 		p2 stays    | hear
 		p2 ready    | answer p2 for p1
 	`,
-	"a worker dies while there are further devices alone": up + `
+	"a worker dies while there are extra devices alone": up + `
 		p1 stays    | hear
 		p1 dies     | start p2
 		p2 prepared | serve p2
@@ -254,7 +254,7 @@ var supervisionStories = map[string]string{
 		gone        |
 		p2 ends     | end
 	`,
-	"the further devices end while there is no worker": up + `
+	"the extra devices end while there is no worker": up + `
 		p1 stays    | hear
 		p1 dies     | start p2
 		gone        | kill p2; end

@@ -191,13 +191,13 @@ func (s *stage) event(happens string) event {
 		s.t.Fatalf("a story with %q: %v", happens, err)
 	}
 	e := map[string]event{
-		"prepared":  {kind: evNews, news: news{Prepared: true}},
-		"serving":   {kind: evNews, news: news{Serving: true}},
+		"prepared":  {kind: evNews, news: workerMsg{Prepared: true}},
+		"serving":   {kind: evNews, news: workerMsg{Serving: true}},
 		"asks":      {kind: evAsked},
-		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
-		"leaves":    {kind: evNews, news: news{DataEnded: true}},
-		"stays":     {kind: evNews, news: news{DataEnded: true}}, // for further devices
-		"fails":     {kind: evNews, news: news{Failed: &status.StartError{Message: "no room"}}},
+		"ready":     {kind: evNews, news: workerMsg{Ready: &workerReport{}}},
+		"leaves":    {kind: evNews, news: workerMsg{DataEnded: true}},
+		"stays":     {kind: evNews, news: workerMsg{DataEnded: true}}, // for extra devices
+		"fails":     {kind: evNews, news: workerMsg{Failed: &status.StartError{Message: "no room"}}},
 		"dies":      {kind: evEnded, how: errors.New("killed")},
 		"ends":      {kind: evEnded},
 		"unstarted": {kind: evNotStarted, how: errors.New("no fork")},
@@ -234,8 +234,8 @@ func (s *stage) serve(p *process, _ restarts) (longer time.Duration) {
 
 func (s *stage) stop(p, _ *process, _ restarts) { s.did("stop %s", name(p.pid())) }
 func (s *stage) kill(p *process)                { s.did("kill %s", name(p.pid())) }
-func (s *stage) ready(p *process, _ news)       { s.did("first %s", name(p.pid())) }
-func (s *stage) hear(*process, news)            { s.did("hear") }
+func (s *stage) ready(p *process, _ workerMsg)  { s.did("first %s", name(p.pid())) }
+func (s *stage) hear(*process, workerMsg)       { s.did("hear") }
 func (s *stage) inUse(p *process)               { s.used = p }
 func (s *stage) dataEnded() bool                { return s.gone }
 func (s *stage) published(p *process) bool      { return s.image == p }

@@ -19,7 +19,7 @@ import (
 )
 
 // told returns the orders that a worker gets while do runs.
-func told(t *testing.T, do func(p *process)) (orders []order) {
+func told(t *testing.T, do func(p *process)) (orders []keeperMsg) {
 	t.Helper()
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -29,7 +29,7 @@ func told(t *testing.T, do func(p *process)) (orders []order) {
 	if err := to.Close(); err != nil {
 		t.Error(err)
 	}
-	receive(from, func(o order) { orders = append(orders, o) })
+	receive(from, func(o keeperMsg) { orders = append(orders, o) })
 	if err := from.Close(); err != nil {
 		t.Error(err)
 	}
@@ -38,7 +38,7 @@ func told(t *testing.T, do func(p *process)) (orders []order) {
 
 // A worker that asks again, in the place of one that died, gets the answer that the request had.
 func TestHotAnswersAgain(t *testing.T) {
-	k := &keeper{further: furtherDevices{keepers: map[int]*furtherKeeper{}}}
+	k := &keeper{extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	k.image.Store(&image{disksize: 1 << 20})
 	some := "/some"
 	want := []hotAnswer{
@@ -52,7 +52,7 @@ func TestHotAnswersAgain(t *testing.T) {
 	})
 	var answers []hotAnswer
 	for _, o := range got {
-		if o.Further == nil || o.Hot == nil {
+		if o.ExtraDevices == nil || o.Hot == nil {
 			t.Fatalf("told %+v", o)
 		}
 		answers = append(answers, *o.Hot)
@@ -71,9 +71,9 @@ func TestUptime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = from.Close(), to.Close() }()
-	k := &keeper{since: time.Unix(5000, 0), sinceAge: 50 * time.Second, further: furtherDevices{keepers: map[int]*furtherKeeper{}}}
+	k := &keeper{since: time.Unix(5000, 0), sinceAge: 50 * time.Second, extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	k.serve(&process{orders: to, image: &image{}}, restarts{})
-	var o order
+	var o keeperMsg
 	if err := json.NewDecoder(from).Decode(&o); err != nil || o.Serve == nil {
 		t.Fatalf("told %+v, %v", o, err)
 	}
@@ -103,7 +103,7 @@ func TestResizeIsRefused(t *testing.T) {
 		k.resize(p, 0, 8192)
 		k.resize(p, 0, 8192)
 	})
-	refused := slices.DeleteFunc(got, func(o order) bool { return !o.Refused })
+	refused := slices.DeleteFunc(got, func(o keeperMsg) bool { return !o.Refused })
 	lines := strings.Join(said(), "\n")
 	if len(refused) != 6 || strings.Count(lines, "\n")+1 != 5 || strings.Count(lines, "ERROR the device is not made anew with 4096 bytes and stays as it is: ") != 2 ||
 		strings.Count(lines, errDeviceEnded.Error()) != 1 {
@@ -169,7 +169,7 @@ func TestFollowEndsWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	left, ended := uint64(0), make(chan error, 1)
-	go func() { ended <- p.follow(func(n news) { left = *n.Resize }) }()
+	go func() { ended <- p.follow(func(n workerMsg) { left = *n.Resize }) }()
 	select {
 	case how := <-ended:
 		if how != nil {

@@ -60,17 +60,17 @@ var wholeEnds = map[string]struct {
 			w.t.Error(err)
 		}
 	}},
-	"the further device goes last": {
-		want: saysReadyLine + "level=INFO msg=\"a device was added\" number=1\nlevel=WARN msg=\"zram0 has ended; the directory stays for its further devices\"\n" +
+	"the extra device goes last": {
+		want: saysReadyLine + "level=INFO msg=\"a device was added\" number=1\nlevel=WARN msg=\"zram0 has ended; the directory stays for its extra devices\"\n" +
 			"level=INFO msg=\"a device has ended\" number=1 how=\"ended by itself\"\n" + saysEnd,
 		end: func(w *whole) {
 			if n, err := os.ReadFile(filepath.Join(w.dir, "control/hot_add")); err != nil || string(n) != "1\n" {
-				w.t.Errorf("a further device: %q, %v", n, err)
+				w.t.Errorf("an extra device: %q, %v", n, err)
 			}
 			w.unmount("dev", 0)
 			w.untilSaid("the directory stays", 1)
 			if n, err := os.ReadFile(filepath.Join(w.dir, "control/hot_add")); !errors.Is(err, unix.ENOMEM) {
-				w.t.Errorf("a further device without the first: %q, %v", n, err)
+				w.t.Errorf("an extra device without the first: %q, %v", n, err)
 			}
 			if err := os.WriteFile(filepath.Join(w.dir, "control/hot_remove"), []byte("2"), 0); !errors.Is(err, unix.ENODEV) {
 				w.t.Errorf("a device that is not there ended: %v", err)

@@ -19,7 +19,7 @@ import (
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
-// A device has its worker die, gets another program, another size, a backing device and a further
+// A device has its worker die, gets another program, another size, a backing device and a extra
 // device, refuses to end while it is in use, and ends. Log and events say each of these once, and
 // no process leaves anything.
 func TestWholeDevice(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWholeDevice(t *testing.T) {
 		t.Errorf("the status is %+v", first)
 	}
 	if n, err := os.ReadFile(filepath.Join(w.dir, "control/hot_add")); err != nil || string(n) != "1\n" {
-		t.Errorf("a further device: %q, %v", n, err)
+		t.Errorf("an extra device: %q, %v", n, err)
 	}
 	var names []string
 	for _, p := range first.Protections {
@@ -64,7 +64,7 @@ level=WARN msg="backing_dev: none is no absolute path: invalid argument"
 level=WARN msg="another worker serves" pid=N without_service=N
 level=INFO msg="the device was made anew" disksize=2097152
 level=WARN msg="dev/zram0 is open once: swapoff and detach the loop device first, or zramfs down DIR" reason=terminated
-level=INFO msg="the further devices end first" reason=terminated
+level=INFO msg="the extra devices end first" reason=terminated
 level=INFO msg="a device has ended" number=1 how="ended by itself"
 level=INFO msg=unmounted dir=DIR
 level=INFO msg="ended well"

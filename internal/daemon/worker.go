@@ -26,17 +26,17 @@ import (
 // A worker is the process that carries out all requests. It may die at any moment: image, requests
 // and connections are the keeper's as well.
 type worker struct {
-	cfg         Config         // immutable
-	news        *newsWriter    // has its own lock
-	orders      chan order     // closed when the keeper is gone
-	logs        *Logs          // immutable
-	log         *slog.Logger   // immutable
-	files       fusefs.Files   // immutable
-	waiting     int            // requests that may wait for memory; immutable once prepared
-	facts       keeperFacts    // immutable once serving has begun
-	kept        atomic.Bool    // the keeper lives
-	memory      *store.Memory  // immutable once serving has begun
-	backing     *store.Backing // nil for none; immutable once serving has begun
+	cfg         Config           // immutable
+	news        *workerMsgWriter // has its own lock
+	orders      chan keeperMsg   // closed when the keeper is gone
+	logs        *Logs            // immutable
+	log         *slog.Logger     // immutable
+	files       fusefs.Files     // immutable
+	waiting     int              // requests that may wait for memory; immutable once prepared
+	facts       keeperFacts      // immutable once serving has begun
+	kept        atomic.Bool      // the keeper lives
+	memory      *store.Memory    // immutable once serving has begun
+	backing     *store.Backing   // nil for none; immutable once serving has begun
 	backingPath atomic.Pointer[string]
 	store       *store.Store                     // immutable once serving has begun
 	server      *fusefs.Server                   // immutable once serving has begun
@@ -50,15 +50,15 @@ type worker struct {
 	spill       atomic.Pointer[idlework.Spiller] // the store asks for it as soon as that is there
 	protections []status.Protection              // complete when ready is closed
 	ready       chan struct{}
-	refused     chan struct{}  // has room for the one answer to news.Resize
-	leaving     chan struct{}  // closed when another worker takes over
-	orphaned    chan struct{}  // closed when the keeper has died
-	asking      sync.Mutex     // held while answers is awaited
-	answers     chan hotAnswer // to news.Hot
-	chosen      fusefs.Chosen  // at the start; immutable once serving has begun
-	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
-	keeperTime  time.Duration  // processor time of the keeper as last seen; guarded by reading
-	undo        []func() error // takeApart calls them, last first; used by Work's goroutine
+	refused     chan struct{}   // has room for the one answer to news.Resize
+	leaving     chan struct{}   // closed when another worker takes over
+	orphaned    chan struct{}   // closed when the keeper has died
+	asking      sync.Mutex      // held while answers is awaited
+	answers     chan hotAnswer  // to news.Hot
+	settings    fusefs.Settings // at the start; immutable once serving has begun
+	reading     sync.Mutex      // held while the status is made, so that garbage comes from one reader
+	keeperTime  time.Duration   // processor time of the keeper as last seen; guarded by reading
+	undo        []func() error  // takeApart calls them, last first; used by Work's goroutine
 
 	lostSettings []string // of those that were chosen; immutable once serving has begun
 }
@@ -72,7 +72,7 @@ func Work(cfg Config) error {
 	runtime.GOMAXPROCS(fusefs.Processors())
 	protect.ReserveHeap()
 	w := &worker{
-		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
+		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan keeperMsg, 4),
 		logs: openLogs(cfg), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
 		files: fusefs.Files{
 			Attributes: os.NewFile(attributesFD, "attributes"),
@@ -83,7 +83,7 @@ func Work(cfg Config) error {
 	w.log = w.logs.Logger()
 	w.kept.Store(true)
 	go func() {
-		receive(os.NewFile(orderFD, "orders"), func(o order) { w.orders <- o })
+		receive(os.NewFile(orderFD, "orders"), func(o keeperMsg) { w.orders <- o })
 		close(w.orders)
 	}()
 	return w.conclude(w.work)
@@ -94,7 +94,7 @@ func Work(cfg Config) error {
 func (w *worker) conclude(work func() error) error {
 	err := errors.Join(work(), w.takeApart())
 	if err != nil {
-		w.news.send(news{Failed: startError(err)}) // the keeper reports it
+		w.news.send(workerMsg{Failed: startError(err)}) // the keeper reports it
 	}
 	return errors.Join(err, w.logs.Close())
 }
@@ -131,13 +131,13 @@ func (w *worker) prepare() (err error) {
 		return err
 	}
 	w.protections = append(w.protections, protect.Populate(sparePool()))
-	w.news.send(news{Prepared: true, Heir: true})
+	w.news.send(workerMsg{Prepared: true, Heir: true})
 	return nil
 }
 
 func (w *worker) awaitOrder() error {
 	o, err := receiveOne(w.orders)
-	if err == nil && o.Heir != nil {
+	if err == nil && o.Standby != nil {
 		o, err = w.inherit(o)
 	}
 	if err != nil {
@@ -180,22 +180,22 @@ func (w *worker) serve() (err error) {
 		return err
 	}
 	w.awake = pmqos.New(w.cfg.Latency)
-	busy := idlework.BusyOf(host.Local)
+	busy := idlework.ThrottleOf(host.Local)
 	w.cold = idlework.NewPacker(w.store, w.cfg.Cold, busy, w.filled)
 	w.scrub = idlework.NewScrubber(w.store, w.cfg.Scrub, busy, w.logs.Corrupt)
 	w.undo = append(w.undo, w.awake.Close, w.cold.Close, w.scrub.Close)
 	cfg := fusefs.Config{
-		Store:     w.store,
-		Algorithm: w.cfg.Algorithm,
-		Status:    w.statusJSON,
-		Noted:     func() { w.news.send(news{Noted: true}) },
-		Begin:     func() { w.spill.Load().Start() }, // or writes would find a full store, and fail
-		Lone:      w.awake.Lone,
-		Failed:    w.logs.Failed,
-		Logf:      w.logf,
-		Counters:  w.counters,
-		NoResend:  debugging(debugNoResend),
-		Behind:    protect.BehindOthers,
+		Store:       w.store,
+		Algorithm:   w.cfg.Algorithm,
+		Status:      w.statusJSON,
+		Noted:       func() { w.news.send(workerMsg{Noted: true}) },
+		Begin:       func() { w.spill.Load().Start() }, // or writes would find a full store, and fail
+		FaultSeen:   w.awake.FaultSeen,
+		Failed:      w.logs.Failed,
+		Logf:        w.logf,
+		Counters:    w.counters,
+		NoResend:    debugging(debugNoResend),
+		LowPriority: protect.BehindOthers,
 
 		Image:         w.facts.Image,
 		Uninitialised: w.cfg.Disksize == 0,
@@ -203,7 +203,7 @@ func (w *worker) serve() (err error) {
 	if w.facts.Anew {
 		cfg.Resize = w.resize
 	}
-	if w.facts.Anew && !fusefs.IsFurtherDir(w.cfg.Dir) { // or devices would be made below devices, without an end
+	if w.facts.Anew && !fusefs.IsExtraDir(w.cfg.Dir) { // or devices would be made below devices, without an end
 		cfg.Add, cfg.Remove = w.addDevice, w.removeDevice
 	}
 	w.serveBacking(&cfg)
@@ -212,7 +212,7 @@ func (w *worker) serve() (err error) {
 	}
 	spill := w.makeSpiller()
 	w.spill.Store(spill)
-	w.server.SetFurther(w.facts.Further)
+	w.server.SetExtra(w.facts.Further)
 	// The keeper started this process in the real-time class. A process that serves there would
 	// keep others from the processors.
 	if err := protect.LeaveRealTime(); err != nil {
@@ -221,7 +221,7 @@ func (w *worker) serve() (err error) {
 	if err := w.server.Start(); err != nil {
 		return errors.Join(err, spill.Close())
 	}
-	w.news.send(news{Serving: true})
+	w.news.send(workerMsg{Serving: true})
 	w.undo = append(w.undo, w.server.Close, spill.Close)
 	w.attend()
 	w.listen()
@@ -229,7 +229,7 @@ func (w *worker) serve() (err error) {
 	if err := protect.PopulateRuntime(); err != nil {
 		w.log.Warn("serving may wait for memory: " + err.Error())
 	}
-	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory(), sparePool()), w.facts.Group) // with room for the next worker
+	group := protect.Settled(protect.CheckCgroup(host.Local, machineMemory(), sparePool()), w.facts.Group) // with room for the next worker
 	w.protections = append(w.protections, protect.CheckPIDNamespace(host.Local), group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = status.MergeProtections(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
@@ -240,7 +240,7 @@ func (w *worker) serve() (err error) {
 	w.awake.Start()
 	w.cold.Start(protect.BehindOthers)
 	w.scrub.Start(protect.BehindOthers)
-	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
+	w.news.send(workerMsg{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }
 
@@ -278,7 +278,7 @@ func (w *worker) warmUp() {
 func (w *worker) listen() {
 	var i *control.Importer
 	err := w.cfg.Namespace.Do(func() (err error) {
-		i, err = control.ListenImports(w.cfg.Dir, w.server.Settings().Connection, w.store, w.server.OpenCount)
+		i, err = control.ListenImports(w.cfg.Dir, w.server.Negotiated().Connection, w.store, w.server.OpenCount)
 		return err
 	})
 	if err != nil {
@@ -316,18 +316,18 @@ func Tasks() int { return othersTasks + 2*sparePool() }
 // attributesEnd bounds the wait for readers of attributes once nothing but them is left.
 const attributesEnd = 10 * time.Second
 
-// untilEnd serves until the device is gone or another worker takes over. Further devices lie below
+// untilEnd serves until the device is gone or another worker takes over. Extra devices lie below
 // the attributes, which are served on without a data file until the last of them has ended.
 func (w *worker) untilEnd() error {
 	orders, shown, data := w.orders, w.server.AttributesEnded(), w.server.DataEnded()
 	var ended <-chan struct{} // set once the data file has gone
 	var late <-chan time.Time // set once the attributes go too
-	var look <-chan time.Time // set while it is to look whether further devices are mounted
+	var look <-chan time.Time // set while it is to look whether extra devices are mounted
 	for alone := false; ; {
 		if !alone && data == nil && !w.kept.Load() {
 			alone, look = true, w.goAlone()
 		}
-		if w.server.Further() != 0 {
+		if w.server.ExtraDevices() != 0 {
 			late = nil // one was on its way
 		} else if data == nil && late == nil {
 			late = time.After(attributesEnd)
@@ -335,7 +335,7 @@ func (w *worker) untilEnd() error {
 		select {
 		case <-shown:
 			shown = nil
-			w.news.send(news{AttributesEnded: true})
+			w.news.send(workerMsg{AttributesEnded: true})
 		case o, ok := <-orders:
 			if !ok {
 				w.kept.Store(false)
@@ -347,7 +347,7 @@ func (w *worker) untilEnd() error {
 			}
 		case <-data:
 			data, shown, ended = nil, nil, w.server.Ended()
-			w.news.send(news{DataEnded: true})
+			w.news.send(workerMsg{DataEnded: true})
 		case <-look:
 			look = w.goAlone()
 		case <-ended:
@@ -359,9 +359,9 @@ func (w *worker) untilEnd() error {
 }
 
 // follow carries an order out and reports whether it was the last one.
-func (w *worker) follow(o order) (stopped bool) {
-	if o.Further != nil {
-		w.server.SetFurther(*o.Further)
+func (w *worker) follow(o keeperMsg) (stopped bool) {
+	if o.ExtraDevices != nil {
+		w.server.SetExtra(*o.ExtraDevices)
 	}
 	if o.Hot != nil {
 		select {

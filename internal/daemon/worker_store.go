@@ -17,7 +17,7 @@ import (
 // makeStore makes the store, or opens that of the worker before, and goes on with what was chosen
 // since the device was made.
 func (w *worker) makeStore() (err error) {
-	if w.chosen, w.lostSettings, err = w.files.Chosen(); err != nil {
+	if w.settings, w.lostSettings, err = w.files.Settings(); err != nil {
 		return err
 	}
 	if w.facts.Locks {
@@ -25,7 +25,7 @@ func (w *worker) makeStore() (err error) {
 	}
 	cfg := w.storeConfig()
 	if w.facts.Create || w.facts.Ready == 0 {
-		if w.chosen.MemLimit != nil {
+		if w.settings.MemLimit != nil {
 			cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
 		}
 		w.store, err = store.Create(w.memory, cfg)
@@ -36,7 +36,7 @@ func (w *worker) makeStore() (err error) {
 		return err
 	}
 	w.undo = append(w.undo, w.store.Close)
-	w.lostSettings = append(w.lostSettings, w.chosen.Apply(w.store, w.cfg.Algorithm)...)
+	w.lostSettings = append(w.lostSettings, w.settings.Apply(w.store, w.cfg.Algorithm)...)
 	for _, lost := range w.lostSettings {
 		w.logf("%s", lost)
 	}
@@ -50,17 +50,17 @@ func (w *worker) storeConfig() store.Config {
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
 		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
-		Firmly:    protect.Firmly(store.ErrNoMemory),
-		Present:   protect.MakePresent,
+		AllocHook: protect.AllocHook(store.ErrNoMemory),
+		Prefault:  protect.MakePresent,
 		OnCorrupt: w.logs.Corrupt, OnOverwritten: w.logs.Overwritten,
-		OnFill:  w.noteFill,
-		OnFull:  w.cfg.OnFull,
-		Relief:  w.relieve,
-		Totals:  w.counters.Area.Totals(),
-		Backing: w.backing,
+		OnFill:   w.noteFill,
+		OnFull:   w.cfg.OnFull,
+		MakeRoom: w.relieve,
+		Totals:   w.counters.Area.Totals(),
+		Backing:  w.backing,
 	}
-	if w.chosen.MemLimit != nil {
-		cfg.MemLimit = *w.chosen.MemLimit
+	if w.settings.MemLimit != nil {
+		cfg.MemLimit = *w.settings.MemLimit
 	}
 	return cfg
 }
@@ -114,7 +114,7 @@ func (w *worker) relieve() bool {
 // resize asks the keeper to make the device anew with that size, and waits for the end of serving.
 // It returns fusefs.ErrLeft when another worker takes over, or why there is none.
 func (w *worker) resize(request, disksize uint64) error {
-	w.news.send(news{Resize: &disksize, ResizeRequest: request})
+	w.news.send(workerMsg{Resize: &disksize, ResizeRequest: request})
 	select {
 	case <-w.leaving:
 		return fusefs.ErrLeft

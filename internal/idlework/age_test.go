@@ -84,11 +84,11 @@ func TestHarder(t *testing.T) {
 		from  from
 		share Share
 	}{{0.5, from{leastAge, time.Hour}, 5}, {0.8, from{leastAge, leastAge}, 20}, {full, from{leastAge / 4, leastAge / 4}, 40}, {1.01, from{}, 80}} {
-		if from, share := harder(c.fill, time.Hour, 5); from != c.from || share != c.share {
+		if from, share := packLimits(c.fill, time.Hour, 5); from != c.from || share != c.share {
 			t.Errorf("at %g from %v on in %s, want %v in %s", c.fill, from, share, c.from, c.share)
 		}
 	}
-	if got, share := harder(full, time.Second, 90); got != (from{time.Second, time.Second}) || share != 100 {
+	if got, share := packLimits(full, time.Second, 90); got != (from{time.Second, time.Second}) || share != 100 {
 		t.Errorf("from %v on in %s", got, share)
 	}
 }

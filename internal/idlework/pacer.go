@@ -10,13 +10,13 @@ const lookAround = time.Second
 // A pacer keeps work within a share of one processor. One goroutine uses it, but for stop.
 type pacer struct {
 	share Share
-	busy  Busy
+	busy  Throttle
 	stop  chan struct{} // closed when the work is to end
 
 	woke, looked time.Time
 }
 
-func newPacer(share Share, busy Busy) pacer {
+func newPacer(share Share, busy Throttle) pacer {
 	return pacer{share: share, busy: busy, stop: make(chan struct{})}
 }
 

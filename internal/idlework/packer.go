@@ -50,7 +50,7 @@ type Packer struct {
 // NewPacker returns a Packer for s that does nothing yet, and nothing while the machine is busy
 // unless a lowered limit makes writes fail. A value from filled, which may be nil, has it look at
 // once. Where nothing can be packed its status says why.
-func NewPacker(s *store.Store, share Share, busy Busy, filled <-chan struct{}) *Packer {
+func NewPacker(s *store.Store, share Share, busy Throttle, filled <-chan struct{}) *Packer {
 	p := &Packer{share: share, store: s, every: every, filled: filled, fill: func() float64 { return fillOf(s.Stats()) }}
 	p.pacer = newPacer(share, func() string {
 		if p.fill() > 1 {
@@ -89,7 +89,7 @@ func (p *Packer) prepare() error {
 }
 
 // Start looks and packs in the background from now on, on a thread that behind chooses.
-func (p *Packer) Start(behind Behind) {
+func (p *Packer) Start(behind LowPriority) {
 	if p.recomp != nil {
 		p.ended.Go(func() { behind(p.run) })
 	}
@@ -126,7 +126,7 @@ func (p *Packer) run() {
 		if due || fill >= scarce {
 			var from from
 			p.level = levelOf(fill)
-			from, p.pacer.share = harder(fill, ages.age(), p.share)
+			from, p.pacer.share = packLimits(fill, ages.age(), p.share)
 			p.pack(ctx, from)
 			if p.again {
 				continue
@@ -161,7 +161,7 @@ type level int
 const (
 	plenty level = iota
 	scarcely
-	direly
+	critical
 	beyond // a limit that was lowered
 )
 
@@ -171,7 +171,7 @@ func levelOf(fill float64) level {
 	case fill > 1:
 		return beyond
 	case fill >= dire:
-		return direly
+		return critical
 	case fill >= scarce:
 		return scarcely
 	}
@@ -181,16 +181,16 @@ func levelOf(fill float64) level {
 // A from says from which age on pages are packed, each by itself, and joined.
 type from struct{ packed, joined time.Duration }
 
-// harder says which pages are packed, and in which share of the time, where pages are cold from an
-// age on. By itself each page is packed long before it is cold: a read of page:dense takes 0.7 us
-// longer than one of page, and one of a cluster 20 us. Where memory runs out, writes that fail cost
-// more than the time for pages that are read again. Beyond a limit that was lowered all writes
+// packLimits says which pages are packed, and in which share of the time, where pages are cold from
+// an age on. By itself each page is packed long before it is cold: a read of page:dense takes 0.7
+// us longer than one of page, and one of a cluster 20 us. Where memory runs out, writes that fail
+// cost more than the time for pages that are read again. Beyond a limit that was lowered all writes
 // fail, so pages of any age are packed.
-func harder(fill float64, cold time.Duration, share Share) (from, Share) {
+func packLimits(fill float64, cold time.Duration, share Share) (from, Share) {
 	switch levelOf(fill) {
 	case beyond:
 		return from{}, min(16*share, 100)
-	case direly:
+	case critical:
 		soon := min(cold, leastAge/4)
 		return from{soon, soon}, min(8*share, 100)
 	case scarcely:

@@ -144,7 +144,7 @@ func TestPackerLooksAgain(t *testing.T) {
 			t.Errorf("level %d: the run was over", c.level)
 		}
 	}
-	p.level, p.fill, p.looked = direly, func() float64 { return scarce }, time.Time{}
+	p.level, p.fill, p.looked = critical, func() float64 { return scarce }, time.Time{}
 	p.end = func() { t.Error("a run ends although the limit is not nearer") }
 	p.look()
 }
@@ -152,7 +152,7 @@ func TestPackerLooksAgain(t *testing.T) {
 // Start and Close, and what cannot be started.
 func TestPackerRuns(t *testing.T) {
 	s := newStore(t)
-	p := NewPacker(s, Default, BusyOf(host.Local), nil)
+	p := NewPacker(s, Default, ThrottleOf(host.Local), nil)
 	p.every = 10 * time.Millisecond
 	p.Start(direct)
 	for until := time.Now().Add(10 * time.Second); p.Status().AgeSeconds == mostAge.Seconds() && time.Now().Before(until); {

@@ -17,17 +17,17 @@ const (
 	mostMemory    = 10
 )
 
-// Busy says why work has to wait for the programs of a machine; empty where it need not. It is safe
-// for concurrent use.
-type Busy func() (reason string)
+// Throttle says why work has to wait for the programs of a machine; empty where it need not. It is
+// safe for concurrent use.
+type Throttle func() (reason string)
 
-// Behind does work on a thread that other threads of the process go before, and returns when the
-// work is done.
-type Behind func(work func())
+// LowPriority does work on a thread that other threads of the process go before, and returns when
+// the work is done.
+type LowPriority func(work func())
 
-// BusyOf returns what is so for a machine. Without the kernel's pressure (CONFIG_PSI) the load
+// ThrottleOf returns what is so for a machine. Without the kernel's pressure (CONFIG_PSI) the load
 // average counts.
-func BusyOf(m host.Root) Busy {
+func ThrottleOf(m host.Root) Throttle {
 	return func() string { return busy(m) }
 }
 

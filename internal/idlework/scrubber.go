@@ -51,7 +51,7 @@ type Scrubber struct {
 
 // NewScrubber returns a Scrubber for s that does nothing yet, nor while the machine is busy. It
 // tells damaged the number of each page whose read would fail, from a goroutine of its own.
-func NewScrubber(s *store.Store, every time.Duration, busy Busy, damaged func(page uint64)) *Scrubber {
+func NewScrubber(s *store.Store, every time.Duration, busy Throttle, damaged func(page uint64)) *Scrubber {
 	c := &Scrubber{every: every, store: s, damaged: damaged, pacer: newPacer(Default, busy)}
 	c.status = status.Scrub{EverySeconds: every.Seconds(), State: status.Waiting, DamagedPages: []uint64{}}
 	if every == 0 {
@@ -61,7 +61,7 @@ func NewScrubber(s *store.Store, every time.Duration, busy Busy, damaged func(pa
 }
 
 // Start scrubs in the background from now on, on a thread as a Packer has it.
-func (c *Scrubber) Start(behind Behind) {
+func (c *Scrubber) Start(behind LowPriority) {
 	if c.every != 0 {
 		c.ended.Go(func() { behind(c.run) })
 	}

@@ -11,7 +11,7 @@ import (
 
 // docs/monitoring.md has a row for each metric: name, kind, labels and meaning.
 func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/monitoring.md")
+	text, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}

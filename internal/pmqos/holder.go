@@ -74,10 +74,10 @@ func (h *Holder) Close() (err error) {
 	return err
 }
 
-// Lone notes a request that came at that time, after a pause, while no other was under way. It is
-// on the page path: it allocates nothing and calls the kernel at most once for each time that the
-// request is taken.
-func (h *Holder) Lone(now time.Time) {
+// FaultSeen notes a request that came at that time, after a pause, while no other was under way. It
+// is on the page path: it allocates nothing and calls the kernel at most once for each time that
+// the request is taken.
+func (h *Holder) FaultSeen(now time.Time) {
 	if h.requests.Add(1)%batch != 0 && h.policy != Low {
 		return
 	}

@@ -68,7 +68,7 @@ func TestHolderFollowsRequests(t *testing.T) {
 				case <-held:
 					return
 				default:
-					h.Lone(time.Now())
+					h.FaultSeen(time.Now())
 					time.Sleep(time.Millisecond)
 				}
 			}
@@ -90,7 +90,7 @@ func TestHolderOff(t *testing.T) {
 	h := New(Off)
 	h.Start()
 	for range 4 * batch {
-		h.Lone(time.Now())
+		h.FaultSeen(time.Now())
 	}
 	if s := h.Status(); s.State != status.Off || s.Holds != 0 || s.Reason == "" || s.LoneRequests != 4*batch {
 		t.Errorf("it says %+v", s)
@@ -104,7 +104,7 @@ func TestHolderOff(t *testing.T) {
 func TestLoneAllocatesNothing(t *testing.T) {
 	h := New(Off)
 	h.within.Store(int64(time.Hour))
-	if n := testing.AllocsPerRun(1000, func() { h.Lone(time.Now()) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { h.FaultSeen(time.Now()) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	if len(h.asked) != 1 {

@@ -25,14 +25,15 @@ const (
 	plentyShare = 16
 )
 
-// Firmly returns [InRealTime], made to wait until the kernel has what take needs, and to fail with
-// denied and ENOMEM where it does not get it. It serves as store.Config.Firmly; one call at a time.
+// AllocHook returns [InRealTime], made to wait until the kernel has what take needs, and to fail
+// with denied and ENOMEM where it does not get it. It serves as store.Config.Firmly; one call at a
+// time.
 //
 // A thread that asks for more than there is reclaims memory itself. An IO_FLUSHER may not write to
 // swap for that, so it looks for clean pages again and again; and in the
 // real-time class it keeps the only processor from the threads that would make some. So the wait is
 // in the usual class and asleep, and its end an error, which fails a write and loses nothing.
-func Firmly(denied error) func(take func() error) error {
+func AllocHook(denied error) func(take func() error) error {
 	zones, err := openZones(host.Local)
 	if err != nil {
 		return InRealTime // it cannot be known what is free

@@ -169,7 +169,7 @@ const setTime = 10 * time.Second
 // Apply makes the change on a device. It returns once that has taken effect.
 func (c Change) Apply(d swapdev.Device) error {
 	for _, o := range c.orders {
-		_, err := helper.Within(setTime, helper.Write, attributePath(d, o.attribute), o.text)
+		_, err := helper.CallTimeout(setTime, helper.Write, attributePath(d, o.attribute), o.text)
 		if err := explain(d, fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Word()), o, err); err != nil {
 			return err
 		}

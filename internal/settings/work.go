@@ -106,7 +106,7 @@ func (w Work) Do(ctx context.Context, d swapdev.Device) error {
 // RecompressionBy returns the algorithm that recompression takes where none is named; empty where
 // none is set.
 func RecompressionBy(d swapdev.Device) (string, error) {
-	text, err := helper.Within(setTime, helper.Read, attributePath(d, "recomp_algorithm"))
+	text, err := helper.CallTimeout(setTime, helper.Read, attributePath(d, "recomp_algorithm"))
 	if err != nil {
 		return "", explain(d, "read recomp_algorithm of "+d.Dir, order{}, err)
 	}

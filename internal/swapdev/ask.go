@@ -46,7 +46,7 @@ func Find(names ...string) ([]Device, error) {
 }
 
 // lost reports whether d is known only by a loop device on its data file.
-func (d Device) lost() bool { return d.Away && d.Record == nil }
+func (d Device) lost() bool { return d.Elsewhere && d.Record == nil }
 
 // claimed reports whether a lost d has been explained: its loop device is another device's, on no
 // data file of ours, or no swap.
@@ -75,22 +75,22 @@ func FindHere(name string) (Device, error) {
 	return d, err
 }
 
-// FindFurther returns the further devices below the DIR of d, as Find does; see
-// [fusefs.FurtherDir].
-func FindFurther(d Device) ([]Device, error) {
+// FindExtra returns the extra devices below the DIR of d, as Find does; see
+// [fusefs.ExtraDir].
+func FindExtra(d Device) ([]Device, error) {
 	s, err := look(host.Local)
 	if err != nil {
 		return nil, err
 	}
-	below := filepath.Dir(fusefs.FurtherDir(d.Dir, 1)) + "/"
-	s.devices = slices.DeleteFunc(s.devices, func(f Device) bool { return f.Away != d.Away || !strings.HasPrefix(f.Dir, below) })
+	below := filepath.Dir(fusefs.ExtraDir(d.Dir, 1)) + "/"
+	s.devices = slices.DeleteFunc(s.devices, func(f Device) bool { return f.Elsewhere != d.Elsewhere || !strings.HasPrefix(f.Dir, below) })
 	s.ask(s.devices)
 	return s.devices, nil
 }
 
 // Here is an error for a device that is not mounted in this mount namespace.
 func (d Device) Here() error {
-	if !d.Away {
+	if !d.Elsewhere {
 		return nil
 	}
 	namespace, _, _ := protect.NamespaceOf(d.Keeper)
@@ -137,12 +137,12 @@ func (s *survey) complete(d *Device) {
 
 // ask reads the status of d if it can be reached; else it finds out whether d is served.
 func (d *Device) ask(ctx context.Context) {
-	if d.Away && d.Keeper == 0 {
+	if d.Elsewhere && d.Keeper == 0 {
 		d.probe(ctx)
 	}
 	switch {
 	case d.Err != nil:
-	case !d.Away:
+	case !d.Elsewhere:
 		d.Status, d.Err = askStatus(ctx, d.Dir)
 		if errors.Is(d.Err, ErrDead) {
 			d.askLoop(ctx)
@@ -289,7 +289,7 @@ func (d Device) Answer() string {
 		return answerDead
 	case errors.Is(d.Err, helper.ErrNoAnswer):
 		return answerTimeout
-	case d.Away:
+	case d.Elsewhere:
 		return answerElsewhere
 	case d.Status == nil:
 		return answerError

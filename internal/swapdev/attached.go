@@ -73,7 +73,7 @@ func (d Device) candidates() (paths, hidden []string, sequence map[string]uint64
 	if hidden, err = loopsetup.FindAmong(names, detachedData); err != nil {
 		return nil, nil, nil, err
 	}
-	if !d.Away {
+	if !d.Elsewhere {
 		paths, err = loopsetup.Find(d.Data())
 		return paths, hidden, sequence, err
 	}

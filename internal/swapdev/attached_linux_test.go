@@ -101,7 +101,7 @@ func TestOutOfSight(t *testing.T) {
 		}
 		return devicesAt(s.devices, rec.Dir)
 	}
-	if found := find(); len(found) != 1 || !found[0].Away || found[0].Answer() != answerElsewhere || found[0].Name() != loop.Path() {
+	if found := find(); len(found) != 1 || !found[0].Elsewhere || found[0].Answer() != answerElsewhere || found[0].Name() != loop.Path() {
 		t.Errorf("%+v", found)
 	}
 	if all := ReadRecords(m); len(all) != 1 || !all[0].Alive() {

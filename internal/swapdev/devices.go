@@ -42,11 +42,11 @@ type Device struct {
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
 	Unseen     error            // why it is unknown whether Loops are all, and whether they are used as swap; nil where it is known
 
-	Away   bool        // no mount is seen here: it is in another mount namespace, or gone
-	number int         // of the attributes' file system (st_dev); 0 if unknown
-	Keeper int         // PID of the keeper; 0 if unknown
-	Record *Record     // up's record; nil without one or the right to read it
-	Noted  []NotedLoop // loop devices that may be on a data file without a path
+	Elsewhere bool        // no mount is seen here: it is in another mount namespace, or gone
+	number    int         // of the attributes' file system (st_dev); 0 if unknown
+	Keeper    int         // PID of the keeper; 0 if unknown
+	Record    *Record     // up's record; nil without one or the right to read it
+	Noted     []NotedLoop // loop devices that may be on a data file without a path
 
 	SwapUse SwapUse // set by Find and ReadSwapUse
 	// Block is the requests of Loops together. Files that a loop device was attached to before are
@@ -194,7 +194,7 @@ func (s *survey) addRecord(rec *Record) {
 			return
 		}
 	}
-	d := Device{Dir: rec.Dir, Away: true, number: rec.Mount, Keeper: rec.keeper(), Record: rec, Noted: slices.Clone(rec.Loops)}
+	d := Device{Dir: rec.Dir, Elsewhere: true, number: rec.Mount, Keeper: rec.keeper(), Record: rec, Noted: slices.Clone(rec.Loops)}
 	loops, err := d.Attached()
 	if d.Keeper != 0 || err != nil || len(loops) > 0 {
 		s.devices = append(s.devices, d)
@@ -218,7 +218,7 @@ func (s *survey) addLost() {
 		if err != nil || info.Backing != detachedData || slices.ContainsFunc(s.devices, known) {
 			continue
 		}
-		d := Device{Away: true, Noted: []NotedLoop{{Path: info.Path, Sequence: info.Sequence}}}
+		d := Device{Elsewhere: true, Noted: []NotedLoop{{Path: info.Path, Sequence: info.Sequence}}}
 		if s.use(&d) == nil {
 			s.devices = append(s.devices, d)
 		}

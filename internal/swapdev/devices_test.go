@@ -85,7 +85,7 @@ func TestPickDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(filepath.Dir(dir))
-	s := &survey{devices: []Device{{Dir: "/other", Away: true}, {Dir: dir, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, {Dir: "/other"}}}
+	s := &survey{devices: []Device{{Dir: "/other", Elsewhere: true}, {Dir: dir, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, {Dir: "/other"}}}
 	for _, name := range []string{dir, dir + "/", link, filepath.Base(dir), "/dev/loop7", dir + "/dev/zram0"} {
 		got, err := s.pick([]string{name})
 		if err != nil || len(got) != 1 || got[0].Dir != dir {
@@ -95,7 +95,7 @@ func TestPickDevices(t *testing.T) {
 	if got, err := s.pick(nil); err != nil || len(got) != 3 {
 		t.Errorf("no names: %v, %v", got, err)
 	}
-	if got, err := s.pick([]string{"/other"}); err != nil || len(got) != 2 || got[0].Away || !got[1].Away {
+	if got, err := s.pick([]string{"/other"}); err != nil || len(got) != 2 || got[0].Elsewhere || !got[1].Elsewhere {
 		t.Errorf("two on one DIR: %v, %v", got, err)
 	}
 	for _, name := range []string{"/run", "/dev/loop8", "/nonexistent"} {

@@ -4,7 +4,7 @@
 //
 // [Up] is one run of up: a serving process, loop devices, swap areas, the record for other
 // commands, kernel parameters, and the process that makes the kernel free slots. [Up.Grow] adds a
-// further device of a directory. After an error or a signal the steps are undone in reverse. [Down]
+// extra device of a directory. After an error or a signal the steps are undone in reverse. [Down]
 // reads back what is in swap, after checking that it fits, and removes the device and its further
 // ones; [UnmountAndWait] ends a device without swap.
 //

@@ -56,7 +56,7 @@ func (r *Down) Run(d Device) error {
 	if err := r.turnOff(all); err != nil {
 		return err
 	}
-	for i, d := range slices.Backward(all) { // further devices lie below the first
+	for i, d := range slices.Backward(all) { // extra devices lie below the first
 		if err := r.end(d, processes[i]); err != nil {
 			return err
 		}
@@ -64,10 +64,10 @@ func (r *Down) Run(d Device) error {
 	return nil
 }
 
-// together returns d and the further devices of its directory, which end with it. A further device
+// together returns d and the extra devices of its directory, which end with it. An extra device
 // that is not swap may hold data, and is an error.
 func together(d Device) ([]Device, error) {
-	further, err := FindFurther(d)
+	further, err := FindExtra(d)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,11 @@ func together(d Device) ([]Device, error) {
 	return append([]Device{d}, further...), nil
 }
 
-// Ended reports whether a device that was found here has ended since, as further devices end with
+// Ended reports whether a device that was found here has ended since, as extra devices end with
 // that of their directory.
 func Ended(d Device) bool {
 	mounted, err := isMounted(d.Dir)
-	return err == nil && !mounted && !d.Away
+	return err == nil && !mounted && !d.Elsewhere
 }
 
 // end ends a device whose swap is off.
@@ -101,11 +101,11 @@ func (r *Down) end(d Device, process server) error {
 		return err
 	}
 	switch {
-	case errors.Is(d.Err, ErrDead) && d.Away:
+	case errors.Is(d.Err, ErrDead) && d.Elsewhere:
 		return nil
 	case errors.Is(d.Err, helper.ErrNoAnswer):
 		return leaveSilent(r.Out, d)
-	case d.Away:
+	case d.Elsewhere:
 		return endAway(r.Out, d, process)
 	}
 	if err := UnmountAndWait(d); err != nil {
@@ -117,7 +117,7 @@ func (r *Down) end(d Device, process server) error {
 // leaveSilent detaches the mounts of a device whose processes do not answer, without waiting for
 // the processes.
 func leaveSilent(out io.Writer, d Device) error {
-	if !d.Away {
+	if !d.Elsewhere {
 		if err := detachMount(d.Dir); err != nil {
 			return err
 		}

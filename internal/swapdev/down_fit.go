@@ -89,12 +89,12 @@ func (r *Down) untilFits(served, fits func() error) error {
 func lookAgain(all []Device) error {
 	for i, d := range all {
 		name := d.Dir
-		if d.Away { // there may be a device here on the same DIR
+		if d.Elsewhere { // there may be a device here on the same DIR
 			name = d.Name()
 		}
 		now, err := FindOne(name)
 		switch {
-		case errors.Is(err, ErrNotRunning), err == nil && d.Away && !now.Away:
+		case errors.Is(err, ErrNotRunning), err == nil && d.Elsewhere && !now.Elsewhere:
 		case err != nil:
 			return err
 		case now.Keeper != d.Keeper && now.Keeper != 0 && d.Keeper != 0:

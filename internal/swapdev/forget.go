@@ -50,7 +50,7 @@ func ForgetEnded(out io.Writer, m host.Root) error {
 	all := ReadRecords(m)
 	var errs error
 	for _, rec := range all {
-		loops, err := Device{Noted: rec.Loops, Away: true}.Attached()
+		loops, err := Device{Noted: rec.Loops, Elsewhere: true}.Attached()
 		if rec.Err == nil && rec.Keeper == self.PID && rec.Started == self.Start && err == nil && len(loops) == 0 {
 			errs = errors.Join(errs, forgetRecord(out, m, rec, all))
 		}

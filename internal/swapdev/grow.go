@@ -23,17 +23,17 @@ import (
 // growTime bounds the wait for a device that is made, or made anew with its size.
 const growTime = 30 * time.Second
 
-// Grow turns swap on on a further device of the directory of first, which is swap. Run's Tell and
+// Grow turns swap on on an extra device of the directory of first, which is swap. Run's Tell and
 // Swap.Tune have no part in it.
 func (u *Up) Grow(first Device) error {
 	u.first = first
-	return u.do(u.add, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.turnOn, u.letGo, u.freeFurther)
+	return u.do(u.add, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.turnOn, u.letGo, u.freeExtra)
 }
 
-// PriorityBelow returns the swap priority below all areas of d and of its further devices: the
+// PriorityBelow returns the swap priority below all areas of d and of its extra devices: the
 // kernel uses them again before it takes a slot of an area with that priority.
 func PriorityBelow(d Device) (int, error) {
-	all, err := FindFurther(d)
+	all, err := FindExtra(d)
 	if err != nil {
 		return 0, err
 	}
@@ -46,14 +46,14 @@ func PriorityBelow(d Device) (int, error) {
 	return max(0, least-1), nil
 }
 
-// add makes the further device and gives it its settings and its size.
+// add makes the extra device and gives it its settings and its size.
 func (u *Up) add() error {
-	text, err := helper.Within(growTime, helper.Read, filepath.Join(u.first.Dir, "control/hot_add"))
+	text, err := helper.CallTimeout(growTime, helper.Read, filepath.Join(u.first.Dir, "control/hot_add"))
 	number, nerr := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err = errors.Join(err, nerr); err != nil {
 		return fmt.Errorf("add a device to %s: %w", u.first.Word(), cmp.Or(u.first.Gone(), explainAdd(err)))
 	}
-	u.Config.Dir = fusefs.FurtherDir(u.first.Dir, number)
+	u.Config.Dir = fusefs.ExtraDir(u.first.Dir, number)
 	u.Report = &status.Report{Dir: u.Config.Dir}
 	u.undo = append(u.undo, u.remove)
 	if err := u.readReport(); err != nil {
@@ -64,8 +64,8 @@ func (u *Up) add() error {
 		{"mem_limit", strconv.FormatUint(u.Config.MemLimit, 10)},
 		{"disksize", strconv.FormatUint(u.Config.Disksize, 10)},
 	} {
-		if _, err := helper.Within(growTime, helper.Write, filepath.Join(u.Config.Dir, "block/zram0", a[0]), a[1]); err != nil {
-			return fmt.Errorf("set %s=%s of a further device: %w", a[0], a[1], err)
+		if _, err := helper.CallTimeout(growTime, helper.Write, filepath.Join(u.Config.Dir, "block/zram0", a[0]), a[1]); err != nil {
+			return fmt.Errorf("set %s=%s of an extra device: %w", a[0], a[1], err)
 		}
 	}
 	if err := u.readReport(); err != nil {
@@ -81,7 +81,7 @@ func (u *Up) remove() error {
 	return UnmountAndWait(Device{Dir: u.Report.Dir, Keeper: u.Report.PID})
 }
 
-// readReport asks the further device.
+// readReport asks the extra device.
 func (u *Up) readReport() error {
 	s, err := ReadStatus(u.Config.Dir)
 	if err == nil {
@@ -94,7 +94,7 @@ func (u *Up) readReport() error {
 func explainAdd(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOENT):
-		return errors.New("it is a further device itself, or its worker is of a version that cannot do that; see zramfs upgrade")
+		return errors.New("it is an extra device itself, or its worker is of a version that cannot do that; see zramfs upgrade")
 	case errors.Is(err, syscall.EACCES):
 		return errors.New("permission denied: run as root")
 	case errors.Is(err, syscall.ENOMEM):
@@ -103,9 +103,9 @@ func explainAdd(err error) error {
 	return err
 }
 
-// freeFurther has the process that makes the kernel free slots know the new areas too: where they
+// freeExtra has the process that makes the kernel free slots know the new areas too: where they
 // are a large part of all swap, it would hold no ballast for the others.
-func (u *Up) freeFurther() error {
+func (u *Up) freeExtra() error {
 	p := u.first.FindSlots()
 	if p.PID == 0 {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A further device that does not tell its keeper, and cannot be unmounted, makes grow fail, and no
+// An extra device that does not tell its keeper, and cannot be unmounted, makes grow fail, and no
 // process gets a signal: number 0 would be all processes of this group, the caller's shell among
 // them.
 func TestGrowUndoneWithoutAKeeper(t *testing.T) {
 	require.Root(t)
 	dir := t.TempDir()
-	further := fusefs.FurtherDir(dir, 1)
+	further := fusefs.ExtraDir(dir, 1)
 	err := errors.Join(os.MkdirAll(further, 0o755), os.MkdirAll(filepath.Join(dir, "control"), 0o755),
 		os.WriteFile(filepath.Join(dir, "control/hot_add"), []byte("1\n"), 0o600), unix.Mount("none", further, "ramfs", 0, ""))
 	if err != nil {

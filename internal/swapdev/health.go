@@ -91,7 +91,7 @@ func (d Device) Word() string { return term.ShellWord(d.Title()) }
 // diagnoseServer explains a missing status, and reports a device mounted elsewhere.
 func diagnoseServer(d Device) []Problem {
 	var problems []Problem
-	if d.Away && !errors.Is(d.Err, ErrDead) {
+	if d.Elsewhere && !errors.Is(d.Err, ErrDead) {
 		problems = append(problems, DiagnoseAway(d))
 	}
 	switch {

@@ -25,7 +25,7 @@ func TestFixesAreCommands(t *testing.T) {
 	d := Device{Dir: "/run/my zram", Swaps: swap, Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true}}}
 	d.Record = &Record{Loops: []NotedLoop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}}}
 	ill, dead, cut := d, d, d
-	ill.Away, ill.Status = true, &status.Status{SettingsLost: []string{"a limit"}, MemLimit: 1000, Memory: status.Memory{MemUsedTotal: 1000}}
+	ill.Elsewhere, ill.Status = true, &status.Status{SettingsLost: []string{"a limit"}, MemLimit: 1000, Memory: status.Memory{MemUsedTotal: 1000}}
 	ill.Status.Protections = []status.Protection{{Name: "memory-lock", State: status.Fail, Essential: true}}
 	dead.Err, cut.Err = ErrDead, ErrCutOff
 	fixes := 0

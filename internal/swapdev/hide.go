@@ -42,7 +42,7 @@ func hideData(dir string, loops []string) error {
 // have.
 func writeNotes(dir string, loops []string) error {
 	path := filepath.Join(dir, notesFile)
-	_, err := helper.Within(noteTime, helper.Write, path, strings.Join(loops, "\n")+"\n")
+	_, err := helper.CallTimeout(noteTime, helper.Write, path, strings.Join(loops, "\n")+"\n")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("note the loop devices in %s: %w", path, err)
 	}

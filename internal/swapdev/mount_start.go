@@ -39,7 +39,7 @@ func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *statu
 		report.Protections = append(report.Protections, p)
 	}
 	data := Device{Dir: cfg.Dir}.Data()
-	if _, err := helper.Within(openTime, helper.Open, data); err != nil {
+	if _, err := helper.CallTimeout(openTime, helper.Open, data); err != nil {
 		err = fmt.Errorf("open %s: %w", data, err)
 		return nil, errors.Join(err, StopDevice(report))
 	}
@@ -54,7 +54,7 @@ func removeDead(dir string) error {
 		return err
 	}
 	// The kernel answers for the mount point itself, which it knows.
-	_, err = helper.Within(helper.AnswerTime, helper.Open, filepath.Join(dir, notesFile))
+	_, err = helper.CallTimeout(helper.AnswerTime, helper.Open, filepath.Join(dir, notesFile))
 	if !errors.Is(err, syscall.ENOTCONN) {
 		return nil
 	}

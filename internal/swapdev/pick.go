@@ -78,7 +78,7 @@ func devicesAt(all []Device, path string) []Device {
 // rank orders devices of the same DIR.
 func (d Device) rank() int {
 	switch {
-	case !d.Away:
+	case !d.Elsewhere:
 		return 0
 	case d.Keeper != 0:
 		return 1

@@ -153,7 +153,7 @@ func (rec Record) Alive() bool {
 	if rec.keeper() != 0 {
 		return true
 	}
-	loops, err := Device{Noted: rec.Loops, Away: true}.Attached()
+	loops, err := Device{Noted: rec.Loops, Elsewhere: true}.Attached()
 	return err != nil || len(loops) > 0
 }
 

@@ -72,10 +72,10 @@ func ReviveSlots(d Device) error {
 	return startSlots(host.Local, d.Record, d.Record.Slots.Policy, d.Keeper, areasWith(d))
 }
 
-// areasWith returns the loop devices of d and of the further devices of its directory.
+// areasWith returns the loop devices of d and of the extra devices of its directory.
 func areasWith(d Device) []string {
 	areas := LoopPaths(d.Loops)
-	further, _ := FindFurther(d) // without them the ballast is smaller
+	further, _ := FindExtra(d) // without them the ballast is smaller
 	for _, f := range further {
 		areas = append(areas, LoopPaths(f.Loops)...)
 	}

@@ -17,7 +17,7 @@ import (
 // attributes' mount itself once the data file is gone. A hidden data file goes with its last loop
 // device.
 func unmountDevice(d Device) error {
-	_, err := helper.Within(unmountTime, helper.Unmount, filepath.Join(d.Dir, DataDir))
+	_, err := helper.CallTimeout(unmountTime, helper.Unmount, filepath.Join(d.Dir, DataDir))
 	if errors.Is(err, unix.EINVAL) && (len(d.Loops) > 0 || d.Unseen != nil) { // hidden by up
 		return unix.EBUSY
 	}
@@ -46,7 +46,7 @@ const unmountTime = 5 * time.Second
 
 // detachMount detaches the mount on dir even if it is in use.
 func detachMount(dir string) error {
-	if _, err := helper.Within(unmountTime, helper.Detach, dir); err != nil {
+	if _, err := helper.CallTimeout(unmountTime, helper.Detach, dir); err != nil {
 		return fmt.Errorf("detach %s: %w", dir, err)
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestEnded(t *testing.T) {
 	if !Ended(d) {
 		t.Error("a device without a mount goes on")
 	}
-	if d.Away = true; Ended(d) {
+	if d.Elsewhere = true; Ended(d) {
 		t.Error("a device in another mount namespace has ended")
 	}
 }

@@ -27,10 +27,10 @@ func MayUnmount(d Device) error {
 }
 
 // UnmountAndWait unmounts d and waits until its serving process has ended; before, it does so with
-// the further devices of its directory. While one of them is in use it ends none. While no known
+// the extra devices of its directory. While one of them is in use it ends none. While no known
 // process uses the device, it retries for a second.
 func UnmountAndWait(d Device) error {
-	below, err := FindFurther(d)
+	below, err := FindExtra(d)
 	if err != nil {
 		return fmt.Errorf("find the devices below %s: %w", d.Dir, err)
 	}

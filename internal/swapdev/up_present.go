@@ -66,7 +66,7 @@ func refuseUp(d Device) error {
 	case errors.Is(d.Err, ErrDead) && len(d.Swaps) > 0:
 		p := DiagnoseDead(d)
 		return fmt.Errorf("%s: %s: %s", d.Word(), p.What, p.Fix)
-	case d.Away:
+	case d.Elsewhere:
 		p := DiagnoseAway(d)
 		return fmt.Errorf("%s: %s; %s", d.Word(), p.What, p.Fix)
 	}

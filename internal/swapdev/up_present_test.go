@@ -37,7 +37,7 @@ func TestUpAlready(t *testing.T) {
 		t.Errorf("dead: %v, want %s", err, lost)
 	}
 	away := up
-	away.Away, away.Keeper = true, 24942
+	away.Elsewhere, away.Keeper = true, 24942
 	const there = "/run/zram: a device is up in another mount namespace (keeper 24942, /dev/loop3, 12M in swap); zramfs down /run/zram ends it"
 	if _, err := UpAlready([]Device{away}); err == nil || err.Error() != there {
 		t.Errorf("away: %v, want %s", err, there)

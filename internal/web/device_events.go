@@ -65,7 +65,7 @@ func (j *journal) take(samples []monitor.Sample, read readFunc) map[string]bool 
 	known, sources, begin := map[string]bool{}, map[string]source{}, time.Now()
 	names := namesOf(samples)
 	for i, s := range samples {
-		if s.Device.Status == nil || s.Device.Away {
+		if s.Device.Status == nil || s.Device.Elsewhere {
 			continue
 		}
 		name, now := names[i], source{keeper: s.Device.Status.KeeperPID}

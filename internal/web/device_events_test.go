@@ -160,7 +160,7 @@ func TestTimeForEvents(t *testing.T) {
 // is no change of the first, look after look. Its events cannot be read here, where the first is.
 func TestTwoDevicesOfOneName(t *testing.T) {
 	away := healthy()
-	away.Device.Away, away.Problems = true, []swapdev.Problem{{What: "it is up elsewhere"}}
+	away.Device.Elsewhere, away.Problems = true, []swapdev.Problem{{What: "it is up elsewhere"}}
 	away.Device.Status = &status.Status{KeeperPID: 9, UptimeSeconds: 5, Memory: away.Device.Status.Memory}
 	here, asked := healthy(), 0
 	here.Device.Status.KeeperPID = 8

@@ -61,7 +61,7 @@ func TestReport(t *testing.T) {
 // A device in another mount namespace that answers has its figures, in the page and in a report.
 func TestDeviceElsewhere(t *testing.T) {
 	away := healthy()
-	away.Device.Away, away.Problems = true, []swapdev.Problem{{What: "it is up elsewhere"}}
+	away.Device.Elsewhere, away.Problems = true, []swapdev.Problem{{What: "it is up elsewhere"}}
 	text := reportText([]monitor.Sample{away}, chronicle.New(), Config{}, time.Now(), "", nil)
 	if !strings.Contains(text, "40M, as objects 8M") {
 		t.Errorf("no figures in\n%.4000s", text)

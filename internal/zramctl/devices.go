@@ -47,7 +47,7 @@ func Number(conf *config.Config, found []swapdev.Device) []Numbered {
 	var all []Numbered
 	for i, d := range found {
 		n := Elsewhere
-		if !d.Away {
+		if !d.Elsewhere {
 			n = config.Number(conf.Name(d.Dir))
 		}
 		all = append(all, Numbered{n, &found[i]})

@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 // Only a device of a section, or at /run/zram or /run/zramN, has a number: no name of a zram means
 // another program's.
 func TestNumber(t *testing.T) {
-	found := []swapdev.Device{{Dir: "/mnt/x"}, {Dir: "/run/zram2"}, {Dir: "/srv/archive"}, {Dir: "/run/zram5"}, {Dir: "/run/zram0"}, {Dir: "/run/zram"}, {Dir: "/run/zram-1"}, {Dir: "/run/zram02"}, {Dir: "/run/zram1", Away: true}}
+	found := []swapdev.Device{{Dir: "/mnt/x"}, {Dir: "/run/zram2"}, {Dir: "/srv/archive"}, {Dir: "/run/zram5"}, {Dir: "/run/zram0"}, {Dir: "/run/zram"}, {Dir: "/run/zram-1"}, {Dir: "/run/zram02"}, {Dir: "/run/zram1", Elsewhere: true}}
 	conf := &config.Config{Sections: []*config.Section{{Name: "zram5", Dir: "/srv/archive"}}}
 	all := Number(conf, found)
 	var got []string

@@ -20,7 +20,7 @@ func (t *table) change(z *zram, name string, text []byte) error {
 	defer t.mu.Unlock()
 	write := func() error {
 		path := filepath.Join(t.dir, "block", z.name, name)
-		_, err := helper.Within(changeTime, helper.Write, path, string(text))
+		_, err := helper.CallTimeout(changeTime, helper.Write, path, string(text))
 		return err
 	}
 	switch name {
@@ -30,7 +30,7 @@ func (t *table) change(z *zram, name string, text []byte) error {
 		if err := write(); err != nil {
 			return err
 		}
-		_, err := helper.Within(changeTime, helper.Resize, z.loop, z.data)
+		_, err := helper.CallTimeout(changeTime, helper.Resize, z.loop, z.data)
 		return err
 	}
 	return write()
@@ -156,7 +156,7 @@ func (t *table) controls() ([]entry, error) {
 func (t *table) add() ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	number, err := helper.Within(changeTime, helper.Read, filepath.Join(t.dir, "control", hotAdd))
+	number, err := helper.CallTimeout(changeTime, helper.Read, filepath.Join(t.dir, "control", hotAdd))
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (t *table) remove(number []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	write := func() error {
-		_, err := helper.Within(changeTime, helper.Write, filepath.Join(t.dir, "control", hotRemove), string(number))
+		_, err := helper.CallTimeout(changeTime, helper.Write, filepath.Join(t.dir, "control", hotRemove), string(number))
 		return err
 	}
 	z := t.find("zram" + trimmed(number))

@@ -105,7 +105,7 @@ func resetAll() error {
 		return err
 	}
 	for _, dir := range dirs {
-		_, err := helper.Within(changeTime, helper.Write, filepath.Join(dir, "reset"), "1")
+		_, err := helper.CallTimeout(changeTime, helper.Write, filepath.Join(dir, "reset"), "1")
 		if errors.Is(err, syscall.EBUSY) {
 			return errors.New("Module zram is in use.")
 		}
@@ -123,7 +123,7 @@ func makeDevices(n int) error {
 		return err
 	}
 	for range n - len(dirs) {
-		if _, err := helper.Within(changeTime, helper.Read, filepath.Join(sysClass, control, hotAdd)); err != nil {
+		if _, err := helper.CallTimeout(changeTime, helper.Read, filepath.Join(sysClass, control, hotAdd)); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func newTable(d swapdev.Device) (*table, error) {
 
 // list returns the entries of a directory below DIR.
 func (t *table) list(dir string) ([]helper.Entry, error) {
-	text, err := helper.Within(helper.AnswerTime, helper.List, filepath.Join(t.dir, dir))
+	text, err := helper.CallTimeout(helper.AnswerTime, helper.List, filepath.Join(t.dir, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (t *table) find(name string) *zram {
 // dataOf returns the path of the data file of a device in DIR/block: its real path, as the kernel
 // knows it.
 func (t *table) dataOf(e helper.Entry) string {
-	if e.Mode.Type() == fs.ModeSymlink { // a further device; see fusefs/further.go
+	if e.Mode.Type() == fs.ModeSymlink { // an extra device; see fusefs/extra_devices.go
 		return filepath.Join(t.dir, "devices", e.Name, swapdev.DataFile)
 	}
 	return filepath.Join(t.dir, swapdev.DataDir, e.Name)

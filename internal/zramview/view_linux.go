@@ -143,7 +143,7 @@ func (t *table) attributes(z *zram) ([]entry, error) {
 		known[a.Name] = true
 		entries = append(entries, entry{
 			name: a.Name, mode: a.Mode,
-			read:  func() ([]byte, error) { return helper.Within(helper.AnswerTime, helper.Read, path) },
+			read:  func() ([]byte, error) { return helper.CallTimeout(helper.AnswerTime, helper.Read, path) },
 			write: func(text []byte) error { return t.change(z, a.Name, text) },
 		})
 	}

@@ -105,7 +105,7 @@ func measure() error {
 var fitting = map[string]string{
 	"internal/daemon": "^Test(G107DeviceAppearsAndDoesIO|KeeperKilled|WorkersDieInARow|WithoutWorker|UpgradeRefused|UpgradeStartsAgain|" +
 		"WorkerThatCannotBeStarted|F075ResetAndResize|BackingDeviceByAttribute|MinuteAndCPUOutliveWorkers|F073HotAddAndRemove|" +
-		"FurtherDevicesOutliveTheFirst|UmountWithCopies|UnmountedByOthers|ConnectionAborted|Signals|SignalInBackground|CorruptSuperblock|" +
+		"ExtraDevicesOutliveTheFirst|UmountWithCopies|UnmountedByOthers|ConnectionAborted|Signals|SignalInBackground|CorruptSuperblock|" +
 		"Events|RefusedDirectories|KeeperHoldsImageLocked|UserNSMemoryFallsBack|DamagedSettingsKeepNoWorkerFromServing|" +
 		"OpenAttribute\\w+|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage|Calls\\w+|Import|Export|Full|Set|" +
 		"BackingDeviceFails|BackingDeviceBelow|FullDeviceSpills|PressureIsPolled|CountersAreTheDevices|DashboardKeepsEvents|NamesAreTaken|" +

@@ -30,9 +30,9 @@ var rewritten = map[string][]string{
 
 	"internal/idlework": {},
 	"fusefs": {
-		"attributes.go", "attributes_algorithm.go", "attributes_backing.go", "attributes_set.go", "chosen.go", "connection_linux.go", "data.go", "fallocate_linux.go",
+		"attributes.go", "attributes_algorithm.go", "attributes_backing.go", "attributes_set.go", "settings.go", "connection_linux.go", "data.go", "fallocate_linux.go",
 		"filesystem.go", "mapping_linux.go", "options.go", "pace.go", "pressure_linux.go", "receive_linux.go", "recover_linux.go", "requests.go", "sealed.go",
-		"server_linux.go", "session_linux.go", "snapshots.go", "spent.go", "telemetry_linux.go", "thread_linux.go",
+		"server_linux.go", "session_linux.go", "snapshots.go", "budget.go", "telemetry_linux.go", "thread_linux.go",
 	},
 }
 

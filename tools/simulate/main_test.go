@@ -21,7 +21,7 @@ var outside = map[string]string{
 	"copies_linux.go":    "unix",    // mounts of other namespaces
 	"errno.go":           "time",    // how often the log has a line
 	"fusefs.go":          "runtime", // the number of processors, which the session draws by itself
-	"strangers.go":       "time",    // how often a user's contents are made
+	"userquota.go":       "time",    // how often a user's contents are made
 }
 
 // worldly returns what a file uses that package world has as well: packages, functions, goroutines

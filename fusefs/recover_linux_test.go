@@ -15,7 +15,7 @@ import (
 
 func TestCarryOnWithFreeSlots(t *testing.T) {
 	l := newLeft(t)
-	if got := l.carryOn(); len(got) != 0 {
+	if got := l.recoverAll(); len(got) != 0 {
 		t.Errorf("nothing was left, and answered %+v", got)
 	}
 }
@@ -32,11 +32,11 @@ func TestCarryOnWithWriteRead(t *testing.T) {
 				l.write(5, data[:pageSize])
 			}
 			l.put(l.slot(1), writeRequest(10, 5*pageSize, data))
-			l.wantAnswer(l.carryOn(), 10, 0, count(len(data)))
+			l.wantAnswer(l.recoverAll(), 10, 0, count(len(data)))
 			if !bytes.Equal(append(l.page(5), l.page(6)...), data) {
 				t.Error("the pages are not those that were written")
 			}
-			if got := l.carryOn(); len(got) != 0 {
+			if got := l.recoverAll(); len(got) != 0 {
 				t.Errorf("answered once more: %+v", got)
 			}
 		})
@@ -83,7 +83,7 @@ func TestCarryOnWithoutSeal(t *testing.T) {
 			s, m := l.slot(1), writeRequest(c.number, 0, data)
 			c.before(s, m)
 			c.leave(s, m)
-			got := l.carryOn()
+			got := l.recoverAll()
 			if len(got) != 1 || got[0].unique != c.number || got[0].errno != int(c.errno) {
 				t.Errorf("answered %+v, want error %d", got, c.errno)
 			}
@@ -104,7 +104,7 @@ func TestCarryOnWithoutSealTwice(t *testing.T) {
 	thread.finish()
 	l.wantAnswer(l.heard(dataConnection), 1<<40, 0, count(pageSize))
 	l.write(0, newer)
-	l.wantAnswer(l.carryOn(), 1<<40, 0, count(pageSize))
+	l.wantAnswer(l.recoverAll(), 1<<40, 0, count(pageSize))
 	if !bytes.Equal(l.page(0), newer) {
 		t.Error("an old write has come over a newer one")
 	}
@@ -119,7 +119,7 @@ func TestCarryOnWithWriteApplied(t *testing.T) {
 	s.apply(10, pageSize)
 	newer := varied(pageSize, 2)
 	l.write(5, newer)
-	l.wantAnswer(l.carryOn(), 10, 0, count(pageSize))
+	l.wantAnswer(l.recoverAll(), 10, 0, count(pageSize))
 	if !bytes.Equal(l.page(5), newer) {
 		t.Error("an old write has come over a newer one")
 	}
@@ -133,7 +133,7 @@ func TestCarryOnWithPunchApplied(t *testing.T) {
 	s.apply(12, 0)
 	newer := varied(pageSize, 2)
 	l.write(5, newer)
-	l.wantAnswer(l.carryOn(), 12, 0, nil)
+	l.wantAnswer(l.recoverAll(), 12, 0, nil)
 	if !bytes.Equal(l.page(5), newer) {
 		t.Error("an old punch has come over a newer write")
 	}
@@ -143,7 +143,7 @@ func TestCarryOnWithPunchRead(t *testing.T) {
 	l := newLeft(t)
 	l.write(5, varied(pageSize, 2))
 	l.put(l.slot(0), punchRequest(12, 5*pageSize, pageSize))
-	l.wantAnswer(l.carryOn(), 12, 0, nil)
+	l.wantAnswer(l.recoverAll(), 12, 0, nil)
 	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
 		t.Error("the punch was not carried out")
 	}
@@ -155,7 +155,7 @@ func TestCarryOnWithErrorApplied(t *testing.T) {
 	s := l.slot(0)
 	l.put(s, writeRequest(10, 5*pageSize, varied(pageSize, 1)))
 	s.apply(10, -int64(unix.ENOSPC))
-	l.wantAnswer(l.carryOn(), 10, int(unix.ENOSPC), nil)
+	l.wantAnswer(l.recoverAll(), 10, int(unix.ENOSPC), nil)
 	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
 		t.Error("the write was carried out")
 	}
@@ -168,7 +168,7 @@ func TestCarryOnWithOlderApplied(t *testing.T) {
 	s.apply(8, pageSize)
 	data := varied(pageSize, 1)
 	l.put(s, writeRequest(10, 5*pageSize, data))
-	l.wantAnswer(l.carryOn(), 10, 0, count(pageSize))
+	l.wantAnswer(l.recoverAll(), 10, 0, count(pageSize))
 	if !bytes.Equal(l.page(5), data) {
 		t.Error("the write was not carried out")
 	}
@@ -180,7 +180,7 @@ func TestCarryOnWithRead(t *testing.T) {
 	data := varied(pageSize, 3)
 	l.write(7, data)
 	l.put(l.slot(0), readRequest(14, 7*pageSize+100, 1000))
-	l.wantAnswer(l.carryOn(), 14, 0, data[100:1100])
+	l.wantAnswer(l.recoverAll(), 14, 0, data[100:1100])
 }
 
 // Requests that the kernel sends again have the same number but for one bit, and
@@ -191,7 +191,7 @@ func TestCarryOnWithResent(t *testing.T) {
 	s := l.slot(0)
 	l.put(s, writeRequest(unique, 5*pageSize, filled(pageSize, 'o')))
 	s.apply(unique, pageSize)
-	l.wantAnswer(l.carryOn(), unique, 0, count(pageSize))
+	l.wantAnswer(l.recoverAll(), unique, 0, count(pageSize))
 	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
 		t.Error("it was carried out again")
 	}
@@ -202,7 +202,7 @@ func TestCarryOnWithSeveral(t *testing.T) {
 	l := newLeft(t)
 	l.put(l.slot(0), writeRequest(10, 0, filled(pageSize, 'a')))
 	l.put(l.slot(1), writeRequest(12, pageSize, filled(pageSize, 'b')))
-	got := l.carryOn()
+	got := l.recoverAll()
 	if len(got) != 2 {
 		t.Fatalf("answered %+v", got)
 	}
@@ -220,13 +220,13 @@ func TestCarryOnWithDeadlyRequest(t *testing.T) {
 	data := varied(pageSize, 1)
 	l.put(s, writeRequest(10, 5*pageSize, data))
 	s.words[wordAttempts].Store(maxAttempts) // the most servers that may die of it
-	l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
+	l.wantAnswer(l.recoverAll(), 10, int(unix.EIO), nil)
 	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
 		t.Error("it was carried out")
 	}
 	// The next in that slot has done nothing.
 	l.put(s, writeRequest(12, 5*pageSize, data))
-	l.wantAnswer(l.carryOn(), 12, 0, count(pageSize))
+	l.wantAnswer(l.recoverAll(), 12, 0, count(pageSize))
 }
 
 // An open data file counts once, however often it is opened, and not at all once
@@ -240,7 +240,7 @@ func TestCarryOnCountsOpensOnce(t *testing.T) {
 		want int
 	}{{open, 1}, {open, 1}, {open, 1}, {closing, 0}, {closing, 0}, {request(opOpen, 14, dataNode, make([]byte, 8)), 1}} {
 		l.put(l.slot(0), c.m)
-		if got := l.carryOn(); len(got) != 1 || got[0].errno != 0 || got[0].unique != c.m.unique() {
+		if got := l.recoverAll(); len(got) != 1 || got[0].errno != 0 || got[0].unique != c.m.unique() {
 			t.Errorf("%d: answered %+v", i, got)
 		}
 		if got := l.session.OpenCount(); got != c.want {
@@ -253,7 +253,7 @@ func TestCarryOnCountsOpensOnce(t *testing.T) {
 func TestCarryOnCountsNoFailedOpen(t *testing.T) {
 	l := newLeft(t)
 	l.put(l.slot(0), request(opOpen, 10, 4711, make([]byte, 8)))
-	l.wantAnswer(l.carryOn(), 10, int(unix.ENOENT), nil)
+	l.wantAnswer(l.recoverAll(), 10, int(unix.ENOENT), nil)
 	s := l.successor()
 	s.data.fs.closed.Store(true) // as during a reset
 	l.put(l.slot(0), request(opOpen, 12, dataNode, make([]byte, 8)))
@@ -278,10 +278,10 @@ func TestCarryOnWithSettingAnswered(t *testing.T) {
 		set := thread.c.fs.tree.lookup(deviceNode, c.name)
 		m := request(opWrite, 10, set.id, append(transferArgument(0, len(c.text)), c.text...))
 		l.put(thread.slot, m)
-		thread.carryOut(thread.slot.room()[:len(m)])
+		thread.dispatch(thread.slot.room()[:len(m)])
 		l.heard(attributeConnection)
 		l.store.SetMemLimit(16 << 20)
-		l.carryOn()
+		l.recoverAll()
 		var data []byte
 		if c.errno == 0 {
 			data = count(len(c.text))
@@ -304,7 +304,7 @@ func TestCarryOnWithReadOfAttribute(t *testing.T) {
 	}
 	status := l.successor().attributes.fs.tree.lookup(controlNode, "status")
 	l.put(all[0], request(opRead, 10, status.id, transferArgument(3, 5)))
-	l.carryOn()
+	l.recoverAll()
 	l.wantAnswer(l.heard(attributeConnection), 10, 0, []byte("it is"))
 }
 
@@ -389,7 +389,7 @@ func TestCarryOnKnowsTheAgreement(t *testing.T) {
 	l := newLeft(t)
 	l.session.requests.keepInit(dataConnection, initRequest(2))
 	s := l.successor()
-	if err := s.data.carryOn(); err != nil {
+	if err := s.data.recover(); err != nil {
 		t.Fatal(err)
 	}
 	l.wantAnswer(l.heard(dataConnection), 0, -codeResend, nil)
@@ -408,7 +408,7 @@ func TestCarryOnWithoutResend(t *testing.T) {
 	l := newLeft(t)
 	l.lone = true
 	l.session.requests.keepInit(dataConnection, initRequest(2))
-	if got := l.carryOn(); len(got) != 0 {
+	if got := l.recoverAll(); len(got) != 0 {
 		t.Errorf("it told the kernel %+v", got)
 	}
 }
@@ -419,7 +419,7 @@ func TestCarryOnWithInit(t *testing.T) {
 	m := initRequest(2)
 	l.session.requests.keepInit(dataConnection, m)
 	l.put(l.slot(0), m)
-	got := l.carryOn()
+	got := l.recoverAll()
 	if len(got) != 2 || got[0].unique != 2 || got[0].errno != 0 || len(got[0].data) != 64 {
 		t.Fatalf("answered %+v", got)
 	}
@@ -433,7 +433,7 @@ func TestCarryOnWithInit(t *testing.T) {
 func TestCarryOnWithInterrupt(t *testing.T) {
 	l := newLeft(t)
 	l.put(l.slot(0), request(opInterrupt, 11, 0, make([]byte, 8)))
-	l.wantAnswer(l.carryOn(), 11, int(unix.ENOSYS), nil)
+	l.wantAnswer(l.recoverAll(), 11, int(unix.ENOSYS), nil)
 }
 
 // A process that dies before a write is applied leaves all of it: putting the answer together
@@ -443,7 +443,7 @@ func TestWriteStaysWhole(t *testing.T) {
 	m := writeRequest(10, 0, varied(leftTransfer, 1))
 	thread := l.successor().data.threads[0]
 	l.put(thread.slot, m)
-	thread.carryOut(thread.slot.room()[:len(m)])
+	thread.dispatch(thread.slot.room()[:len(m)])
 	l.wantAnswer(l.heard(dataConnection), 10, 0, count(leftTransfer))
 	if !bytes.Equal(thread.slot.room()[:len(m)], m) {
 		t.Error("the request is not what it was: carried out once more it would write something else")

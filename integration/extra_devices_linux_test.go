@@ -21,7 +21,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// addDevice makes a further device of dir by control/hot_add, and ends it with the test.
+// addDevice makes an extra device of dir by control/hot_add, and ends it with the test.
 func addDevice(t *testing.T, dir string) (name string) {
 	t.Helper()
 	text, err := readBounded(filepath.Join(dir, "control/hot_add"))
@@ -116,7 +116,7 @@ func TestF073HotAddAndRemove(t *testing.T) {
 		t.Errorf("remove a device in use: %s", got)
 	}
 	if r := run(t, commandTimeout, "umount", dir); r.Code != 1 || !strings.Contains(r.Stderr, "devices/zram") {
-		t.Errorf("umount with further devices: code %d, %s", r.Code, r.Stderr)
+		t.Errorf("umount with extra devices: code %d, %s", r.Code, r.Stderr)
 	}
 	system(t, toolTimeout, "losetup", "-d", loop)
 	if got := answerTo(remove, "1\n"); got != "2 bytes" {
@@ -153,7 +153,7 @@ func TestF073HotAddAndRemove(t *testing.T) {
 	}
 }
 
-// A program that reads all files below DIR makes no device; further devices have neither hot_add
+// A program that reads all files below DIR makes no device; extra devices have neither hot_add
 // nor hot_remove. umount ends them with DIR, and none while one is in use.
 func TestReadingAllFilesMakesNoDevice(t *testing.T) {
 	require.Root(t)
@@ -188,7 +188,7 @@ func TestReadingAllFilesMakesNoDevice(t *testing.T) {
 	readAll()
 	for _, name := range []string{"hot_add", "hot_remove"} {
 		if _, err := os.Stat(filepath.Join(further, "control", name)); !os.IsNotExist(err) {
-			t.Errorf("%s of a further device: %v", name, err)
+			t.Errorf("%s of an extra device: %v", name, err)
 		}
 	}
 	copied := t.TempDir()
@@ -221,9 +221,9 @@ func TestReadingAllFilesMakesNoDevice(t *testing.T) {
 	}
 }
 
-// The first device ends by umount of its data file: its directory stays, with the further devices
+// The first device ends by umount of its data file: its directory stays, with the extra devices
 // below it, until the last of them has ended, whatever becomes of its workers.
-func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
+func TestExtraDevicesOutliveTheFirst(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
@@ -241,11 +241,11 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 	if err := unix.Unmount(filepath.Join(dir, "dev"), 0); err != nil {
 		t.Fatal(err)
 	}
-	f.log.wait(t, "the directory stays for its further devices")
+	f.log.wait(t, "the directory stays for its extra devices")
 	killWorker(t, dir) // another one serves the directory
 	mustRun(t, commandTimeout, "upgrade", dir)
 	if text, err := os.ReadFile(data(further)); err != nil || !bytes.HasPrefix(text, content) {
-		t.Errorf("the further device has %d bytes, or others than were written: %v", len(text), err)
+		t.Errorf("the extra device has %d bytes, or others than were written: %v", len(text), err)
 	}
 	if _, err := os.ReadFile(filepath.Join(dir, "control/hot_add")); !errors.Is(err, unix.ENOMEM) {
 		t.Errorf("hot_add without the first device: %v", err)
@@ -269,7 +269,7 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 
 // The first device ends while a further one is made: its worker serves the directory on, and not
 // only for the time that readers of attributes have.
-func TestFurtherDeviceComesLate(t *testing.T) {
+func TestExtraDeviceComesLate(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
@@ -302,9 +302,9 @@ func TestFurtherDeviceComesLate(t *testing.T) {
 // attributesTime is how long the worker of a device that has ended waits for readers of attributes.
 const attributesTime = 10 * time.Second
 
-// The keeper of a further device is killed, and its worker serves on: the device keeps its number
+// The keeper of an extra device is killed, and its worker serves on: the device keeps its number
 // and its contents, also where the first device ends, until it is removed.
-func TestFurtherDeviceWithoutKeeper(t *testing.T) {
+func TestExtraDeviceWithoutKeeper(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
@@ -333,7 +333,7 @@ func TestFurtherDeviceWithoutKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(data(further)); err != nil || !bytes.HasPrefix(text, content) {
-		t.Errorf("the further device has %d bytes, or others than were written: %v", len(text), err)
+		t.Errorf("the extra device has %d bytes, or others than were written: %v", len(text), err)
 	}
 	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "1"); got != "1 bytes" {
 		t.Errorf("hot_remove: %s", got)
@@ -348,9 +348,9 @@ func TestFurtherDeviceWithoutKeeper(t *testing.T) {
 // exists reports whether there is a process, also one that has ended and is awaited.
 func exists(pid int) bool { return unix.Kill(pid, 0) == nil }
 
-// A day after the kernel has asked for the attributes of a directory, umount -f ends its further
+// A day after the kernel has asked for the attributes of a directory, umount -f ends its extra
 // devices as well, whose mount points can no longer be reached.
-func TestForcedUnmountWithFurtherDevices(t *testing.T) {
+func TestForcedUnmountWithExtraDevices(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")

@@ -19,7 +19,7 @@ import (
 	"github.com/zramfs/zramfs/fusefs"
 )
 
-// A hotRequest asks the keeper for a further device of its directory, or for the end of one. The
+// A hotRequest asks the keeper for an extra device of its directory, or for the end of one. The
 // worker that carries the request out waits for the answer; should the keeper replace it before,
 // the next worker asks again with the same number, and gets the same answer.
 type hotRequest struct {
@@ -38,20 +38,20 @@ type hotAnswer struct {
 	Errno   syscall.Errno `json:"errno,omitempty"`
 }
 
-// furtherDevices are those that the keeper of the first device of a directory has started. Each is
+// extraDevices are those that the keeper of the first device of a directory has started. Each is
 // a device of its own: the keeper only waits for the end of its keeper.
-type furtherDevices struct {
+type extraDevices struct {
 	one  sync.Mutex // held while a device is made or ended
 	last hotAnswers // guarded by one
 
 	telling sync.Mutex // held while a worker is told of them, so that it learns of changes in their order
 
 	mu      sync.Mutex
-	there   fusefs.Further         // guarded by mu
-	keepers map[int]*furtherKeeper // guarded by mu
-	leaving string                 // why the directory's device ends with them, or empty; guarded by mu
-	until   time.Time              // that holds until then, since one may be in use; guarded by mu
-	alone   bool                   // the directory's device has ended, and the directory ends with them; guarded by mu
+	there   fusefs.ExtraDevices  // guarded by mu
+	keepers map[int]*extraKeeper // guarded by mu
+	leaving string               // why the directory's device ends with them, or empty; guarded by mu
+	until   time.Time            // that holds until then, since one may be in use; guarded by mu
+	alone   bool                 // the directory's device has ended, and the directory ends with them; guarded by mu
 }
 
 // hotAnswers are the last answers, the newest first: the worker that follows one which died may ask
@@ -72,35 +72,35 @@ func (h *hotAnswers) note(a hotAnswer) {
 	h[0] = a
 }
 
-// A furtherKeeper is the keeper of a further device.
-type furtherKeeper struct {
+// A extraKeeper is the keeper of an extra device.
+type extraKeeper struct {
 	process *os.Process   // immutable
 	ended   chan struct{} // closed when it has ended
 }
 
 // askToEnd makes the devices end that have no user, and has their directory's follow. It reports
 // whether there are any.
-func (f *furtherDevices) askToEnd(why string) bool {
+func (f *extraDevices) askToEnd(why string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, k := range f.keepers {
 		_ = k.process.Signal(syscall.SIGTERM) // one that has ended is awaited
 	}
 	if len(f.keepers) > 0 {
-		f.leaving, f.until = why, time.Now().Add(furtherEnd)
+		f.leaving, f.until = why, time.Now().Add(extraEnd)
 	}
 	return len(f.keepers) > 0
 }
 
 // numbers returns the devices that are there.
-func (f *furtherDevices) numbers() fusefs.Further {
+func (f *extraDevices) numbers() fusefs.ExtraDevices {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.there
 }
 
 // withoutFirst reports whether the directory's device has ended.
-func (f *furtherDevices) withoutFirst() bool {
+func (f *extraDevices) withoutFirst() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.alone
@@ -108,46 +108,46 @@ func (f *furtherDevices) withoutFirst() bool {
 
 // hot answers a request of a worker.
 func (k *keeper) hot(asking *process, r hotRequest) {
-	k.further.one.Lock()
-	defer k.further.one.Unlock()
-	answer, known := k.further.last.to(r.Request)
+	k.extraDevices.one.Lock()
+	defer k.extraDevices.one.Unlock()
+	answer, known := k.extraDevices.last.to(r.Request)
 	if !known {
 		answer.Request = r.Request
 		switch {
 		case r.Backing != nil:
 			answer.Backing, answer.Errno = k.setBacking(*r.Backing)
 		case r.Remove != 0:
-			answer.Errno = k.endFurther(r.Remove)
+			answer.Errno = k.endExtra(r.Remove)
 		default:
-			answer.Number, answer.Errno = k.addFurther()
+			answer.Number, answer.Errno = k.addExtra()
 		}
-		k.further.last.note(answer)
+		k.extraDevices.last.note(answer)
 	}
-	k.tellFurther(asking, &answer)
+	k.tellExtra(asking, &answer)
 }
 
-// tellFurther tells a worker which further devices there are, and an answer, if there is one.
-func (k *keeper) tellFurther(p *process, answer *hotAnswer) {
-	k.further.telling.Lock()
-	defer k.further.telling.Unlock()
-	all := k.further.numbers()
-	p.tell(order{Further: &all, Hot: answer})
+// tellExtra tells a worker which extra devices there are, and an answer, if there is one.
+func (k *keeper) tellExtra(p *process, answer *hotAnswer) {
+	k.extraDevices.telling.Lock()
+	defer k.extraDevices.telling.Unlock()
+	all := k.extraDevices.numbers()
+	p.tell(keeperMsg{ExtraDevices: &all, Hot: answer})
 }
 
-// addFurther makes a device without a size, with the smallest number that is free.
-func (k *keeper) addFurther() (int, syscall.Errno) {
-	number, ok := k.further.numbers().Free()
+// addExtra makes a device without a size, with the smallest number that is free.
+func (k *keeper) addExtra() (int, syscall.Errno) {
+	number, ok := k.extraDevices.numbers().Free()
 	switch {
-	case k.cfg.DeviceArgs == nil || k.further.withoutFirst():
+	case k.cfg.DeviceArgs == nil || k.extraDevices.withoutFirst():
 		return 0, syscall.ENOMEM
 	case !ok:
-		k.logger.Warn(fmt.Sprintf("no device is made: %s has the %d further devices that it may have", k.cfg.Dir, number-1))
+		k.logger.Warn(fmt.Sprintf("no device is made: %s has the %d extra devices that it may have", k.cfg.Dir, number-1))
 		return 0, syscall.ENOMEM
 	}
 	algorithm, err := codec.Parse(codec.Algorithms()[0])
 	if err == nil {
-		cfg := Config{Dir: fusefs.FurtherDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Cold: k.cfg.Cold, Scrub: k.cfg.Scrub, SpillDaily: k.cfg.SpillDaily, OnFull: k.cfg.OnFull, Memory: k.cfg.Memory}
-		err = k.startFurther(number, k.cfg.DeviceArgs(cfg))
+		cfg := Config{Dir: fusefs.ExtraDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Cold: k.cfg.Cold, Scrub: k.cfg.Scrub, SpillDaily: k.cfg.SpillDaily, OnFull: k.cfg.OnFull, Memory: k.cfg.Memory}
+		err = k.startExtra(number, k.cfg.DeviceArgs(cfg))
 	}
 	if err != nil {
 		k.logger.Error(fmt.Sprintf("make the device zram%d: %v", number, err))
@@ -157,8 +157,8 @@ func (k *keeper) addFurther() (int, syscall.Errno) {
 	return number, 0
 }
 
-// startFurther starts the keeper of a device and waits until that can be opened.
-func (k *keeper) startFurther(number int, args []string) error {
+// startExtra starts the keeper of a device and waits until that can be opened.
+func (k *keeper) startExtra(number int, args []string) error {
 	var cmd *exec.Cmd
 	var announcement *os.File
 	err := k.cfg.Namespace.Do(func() (err error) {
@@ -172,33 +172,33 @@ func (k *keeper) startFurther(number int, args []string) error {
 	if _, err := await(announcement, spawnTimeout); err != nil {
 		return abandon(cmd, err, spawnTimeout)
 	}
-	device := &furtherKeeper{cmd.Process, make(chan struct{})}
-	k.further.mu.Lock()
-	defer k.further.mu.Unlock()
-	k.further.there = k.further.there.With(number)
-	k.further.keepers[number] = device
-	go k.awaitFurther(number, cmd, device.ended)
+	device := &extraKeeper{cmd.Process, make(chan struct{})}
+	k.extraDevices.mu.Lock()
+	defer k.extraDevices.mu.Unlock()
+	k.extraDevices.there = k.extraDevices.there.With(number)
+	k.extraDevices.keepers[number] = device
+	go k.awaitExtra(number, cmd, device.ended)
 	return nil
 }
 
-// awaitFurther waits for the end of a device, by control/hot_remove or by any other way.
-func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) {
+// awaitExtra waits for the end of a device, by control/hot_remove or by any other way.
+func (k *keeper) awaitExtra(number int, cmd *exec.Cmd, ended chan<- struct{}) {
 	how := cmd.Wait()
 	if how != nil {
 		k.outlived(number, how)
 	}
 	k.logger.Info("a device has ended", "number", number, "how", describeExit(how))
-	k.further.mu.Lock()
-	k.further.there = k.further.there.Without(number)
-	delete(k.further.keepers, number)
-	all, alone, leaving := k.further.there, k.further.alone, k.further.leaving
-	if time.Now().After(k.further.until) {
+	k.extraDevices.mu.Lock()
+	k.extraDevices.there = k.extraDevices.there.Without(number)
+	delete(k.extraDevices.keepers, number)
+	all, alone, leaving := k.extraDevices.there, k.extraDevices.alone, k.extraDevices.leaving
+	if time.Now().After(k.extraDevices.until) {
 		leaving = ""
 	}
-	k.further.mu.Unlock()
+	k.extraDevices.mu.Unlock()
 	close(ended)
 	if p := k.inService.Load(); p != nil {
-		k.tellFurther(p, nil)
+		k.tellExtra(p, nil)
 	}
 	switch {
 	case all != 0:
@@ -211,7 +211,7 @@ func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) 
 
 // outlived waits for the end of a device whose keeper was killed, if the worker serves on.
 func (k *keeper) outlived(number int, how error) {
-	dir := fusefs.FurtherDir(k.cfg.Dir, number)
+	dir := fusefs.ExtraDir(k.cfg.Dir, number)
 	served := func() (is bool) {
 		_ = k.cfg.Namespace.Do(func() error { // an error: it has gone with the namespace
 			is = servedOn(dir)
@@ -228,19 +228,19 @@ func (k *keeper) outlived(number int, how error) {
 }
 
 // dataGone takes the directory away, whose first device has ended: umount(8) of its data file, or
-// swapoff. The directory stays while it has further devices, which would be hidden with it.
+// swapoff. The directory stays while it has extra devices, which would be hidden with it.
 func (k *keeper) dataGone() {
-	k.further.one.Lock() // a device that hot makes just now counts
-	defer k.further.one.Unlock()
-	k.further.mu.Lock()
-	k.further.alone = true
-	all := k.further.there
-	k.further.mu.Unlock()
+	k.extraDevices.one.Lock() // a device that hot makes just now counts
+	defer k.extraDevices.one.Unlock()
+	k.extraDevices.mu.Lock()
+	k.extraDevices.alone = true
+	all := k.extraDevices.there
+	k.extraDevices.mu.Unlock()
 	if all == 0 {
 		k.takeAway()
 		return
 	}
-	k.logger.Warn(deviceName + " has ended; the directory stays for its further devices")
+	k.logger.Warn(deviceName + " has ended; the directory stays for its extra devices")
 }
 
 func (k *keeper) takeAway() {
@@ -253,20 +253,20 @@ const (
 	// closeTries and closePause: the kernel reports a closed file after close(2) has returned.
 	closeTries = 10
 	closePause = 30 * time.Millisecond
-	// furtherEnd bounds the wait for the end of a device whose data file is unmounted.
-	furtherEnd = 20 * time.Second
+	// extraEnd bounds the wait for the end of a device whose data file is unmounted.
+	extraEnd = 20 * time.Second
 )
 
-// endFurther ends a device that has no user. Its own keeper does so once the data file has gone,
+// endExtra ends a device that has no user. Its own keeper does so once the data file has gone,
 // and when it is told to where other mount namespaces have copies of the mount.
-func (k *keeper) endFurther(number int) syscall.Errno {
-	k.further.mu.Lock()
-	device := k.further.keepers[number]
-	k.further.mu.Unlock()
+func (k *keeper) endExtra(number int) syscall.Errno {
+	k.extraDevices.mu.Lock()
+	device := k.extraDevices.keepers[number]
+	k.extraDevices.mu.Unlock()
 	if device == nil {
 		return syscall.ENODEV
 	}
-	data := filepath.Join(fusefs.FurtherDir(k.cfg.Dir, number), "dev")
+	data := filepath.Join(fusefs.ExtraDir(k.cfg.Dir, number), "dev")
 	err := error(unix.EBUSY)
 	for try := 0; try < closeTries && errors.Is(err, unix.EBUSY); try++ {
 		if try > 0 {
@@ -286,12 +286,12 @@ func (k *keeper) endFurther(number int) syscall.Errno {
 	select {
 	case <-device.ended:
 		return 0
-	case <-time.After(furtherEnd):
+	case <-time.After(extraEnd):
 		return syscall.EBUSY
 	}
 }
 
-// askKeeper has the keeper make or end a further device, or open a backing device.
+// askKeeper has the keeper make or end an extra device, or open a backing device.
 func (w *worker) askKeeper(r hotRequest) (hotAnswer, error) {
 	if !w.asking.TryLock() {
 		return hotAnswer{}, syscall.EAGAIN // its answer may need the thread that this call would keep waiting
@@ -317,7 +317,7 @@ func (w *worker) askInTurn(r hotRequest) (hotAnswer, error) {
 
 // awaitKeeper sends a request and waits for its answer. The caller holds w.asking.
 func (w *worker) awaitKeeper(r hotRequest) (hotAnswer, error) {
-	w.news.send(news{Hot: &r})
+	w.news.send(workerMsg{Hot: &r})
 	for {
 		select {
 		case a := <-w.answers:
@@ -344,7 +344,7 @@ func (w *worker) addDevice(request uint64) (int, error) {
 
 // removeDevice is fusefs.Config.Remove.
 func (w *worker) removeDevice(request uint64, number int) error {
-	if number > fusefs.MaxFurther {
+	if number > fusefs.MaxExtra {
 		return syscall.ENODEV
 	}
 	_, err := w.askInTurn(hotRequest{Request: request, Remove: number})

@@ -16,11 +16,11 @@ import (
 const (
 	strangerFiles  = 64                     // open attribute files of one stranger that have contents
 	strangersFiles = 1024                   // of all strangers
-	strangerAge    = 100 * time.Millisecond // strangers get contents of that age
+	strangerAge    = 100 * time.Millisecond // userQuota get contents of that age
 )
 
-// strangers are the open files of strangers.
-type strangers struct {
+// userQuota are the open files of strangers.
+type userQuota struct {
 	files int               // of all
 	of    map[uint32]int    // by user
 	made  map[*node]content // the contents that strangers share

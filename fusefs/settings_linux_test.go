@@ -16,9 +16,9 @@ import (
 )
 
 // settingsOf reads what a text has, and wants nothing to be lost.
-func settingsOf(t *testing.T, r requests) Chosen {
+func settingsOf(t *testing.T, r requests) Settings {
 	t.Helper()
-	c, lost, _ := r.chosen()
+	c, lost, _ := r.settings()
 	if lost != nil {
 		t.Errorf("lost %q", lost)
 	}
@@ -28,11 +28,11 @@ func settingsOf(t *testing.T, r requests) Chosen {
 // TestChosenIsKept writes many texts, each over the one before last.
 func TestChosenIsKept(t *testing.T) {
 	r := requests{make([]byte, buffersAt)}
-	if c := settingsOf(t, r); c != (Chosen{}) {
+	if c := settingsOf(t, r); c != (Settings{}) {
 		t.Errorf("new memory has %+v", c)
 	}
 	for i := range uint64(100) {
-		want := Chosen{Algorithm: strings.Repeat("a", int(i)), WritebackLimit: i, Resized: i}
+		want := Settings{Algorithm: strings.Repeat("a", int(i)), WritebackLimit: i, Resized: i}
 		want.Recompression[i%recompressions] = "zstd"
 		if err := r.keepChosen(want); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestChosenIsKept(t *testing.T) {
 		}
 	}
 	before := settingsOf(t, r)
-	if err := r.keepChosen(Chosen{Algorithm: strings.Repeat("a", chosenSize)}); !errors.Is(err, syscall.E2BIG) {
+	if err := r.keepChosen(Settings{Algorithm: strings.Repeat("a", chosenSize)}); !errors.Is(err, syscall.E2BIG) {
 		t.Errorf("too long a text: %v", err)
 	}
 	copy(r.chosenRoom(1), strings.Repeat("x", chosenSize)) // as a process that is killed while it writes
@@ -59,9 +59,9 @@ func TestChosenIsKept(t *testing.T) {
 func TestDamagedSettings(t *testing.T) {
 	memory := make([]byte, buffersAt)
 	r := requests{memory}
-	before := Chosen{Algorithm: "lz4", WritebackLimit: 77}
-	last := Chosen{Algorithm: "zstd(level=7)", WritebackLimit: 78, WritebackLimited: true}
-	for _, c := range []Chosen{before, last} {
+	before := Settings{Algorithm: "lz4", WritebackLimit: 77}
+	last := Settings{Algorithm: "zstd(level=7)", WritebackLimit: 78, WritebackLimited: true}
+	for _, c := range []Settings{before, last} {
 		if err := r.keepChosen(c); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestDamagedSettings(t *testing.T) {
 	intact := bytes.Clone(memory)
 	check := func(where string) {
 		t.Helper()
-		c, lost, _ := r.chosen()
+		c, lost, _ := r.settings()
 		if c.others = ""; c == last || c == before && len(lost) == 1 {
 			return
 		}
@@ -78,7 +78,7 @@ func TestDamagedSettings(t *testing.T) {
 	for bit := range 8 * 2 * chosenSize {
 		memory[chosenAt+bit/8] ^= 1 << (bit % 8)
 		check(fmt.Sprintf("bit %d of the texts", bit))
-		next := Chosen{WritebackLimit: 79} // by a later change of a setting
+		next := Settings{WritebackLimit: 79} // by a later change of a setting
 		if err := r.keepChosen(next); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestDamagedSettings(t *testing.T) {
 		copy(memory, intact)
 	}
 	clear(memory[chosenAt:slotWordsAt])
-	if c, lost, _ := r.chosen(); c != (Chosen{}) || len(lost) != 1 {
+	if c, lost, _ := r.settings(); c != (Settings{}) || len(lost) != 1 {
 		t.Errorf("both texts damaged: %+v, lost %q", c, lost)
 	}
 }
@@ -111,7 +111,7 @@ func keepText(r requests, text string) {
 func TestUnreadableSetting(t *testing.T) {
 	r := requests{make([]byte, buffersAt)}
 	keepText(r, `{"algorithm":{"name":"lz4"},"mem_limit":4096,"recompression":["","zstd","lz4"],"spent":[1,2,"x"],"writeback_limit":-1}`)
-	c, lost, _ := r.chosen()
+	c, lost, _ := r.settings()
 	if c.MemLimit == nil || *c.MemLimit != 4096 || c.Recompression != [recompressions]string{"", "zstd", "lz4"} || c.Algorithm != "" ||
 		c.Spent != [spentPeriods]uint32{} || len(lost) != 3 || !strings.Contains(lost[0], "algorithm") || !strings.Contains(lost[2], "writeback_limit") {
 		t.Errorf("%+v, lost %q", c, lost)
@@ -154,14 +154,14 @@ func TestLaterSettingsAreHandedOn(t *testing.T) {
 func TestSettingWithoutRoom(t *testing.T) {
 	l := newLeft(t)
 	r := l.session.requests
-	long := Chosen{others: `{"later":"` + strings.Repeat("x", chosenSize-40) + `"}`}
+	long := Settings{others: `{"later":"` + strings.Repeat("x", chosenSize-40) + `"}`}
 	if err := r.keepChosen(long); err != nil {
 		t.Fatal(err)
 	}
 	a := &attributes{cfg: Config{Store: l.store, Algorithm: l.algorithm()}, stopping: func() bool { return false }, keep: r.keepChosen}
 	a.chosen.Store(&long)
 	limit, algorithm := l.store.Stats().MemLimit, l.store.Algorithm()
-	for name, set := range map[string]func([]byte, *Chosen) error{"1G": a.setMemLimit, "zstd(level=7)": a.setAlgorithm, "algo=lz4:fast": a.setRecompression} {
+	for name, set := range map[string]func([]byte, *Settings) error{"1G": a.setMemLimit, "zstd(level=7)": a.setAlgorithm, "algo=lz4:fast": a.setRecompression} {
 		if err := a.order("", set).set(10, []byte(name)); !errors.Is(err, syscall.E2BIG) {
 			t.Errorf("%s: %v, want E2BIG", name, err)
 		}
@@ -184,7 +184,7 @@ func TestServerBeginsWithDamagedSettings(t *testing.T) {
 	} {
 		clear(l.session.requests.chosenRoom(1))
 		keepText(l.session.requests, text)
-		c, lost, err := l.session.files.Chosen()
+		c, lost, err := l.session.files.Settings()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,11 +201,11 @@ func TestServerBeginsWithDamagedSettings(t *testing.T) {
 	}
 }
 
-func TestFurther(t *testing.T) {
-	var s Further
-	for want := 1; want <= MaxFurther; want++ { // earlier versions made more than newFurther
+func TestExtra(t *testing.T) {
+	var s ExtraDevices
+	for want := 1; want <= MaxExtra; want++ { // earlier versions made more than newExtra
 		n, ok := s.Free()
-		if n != want || ok != (n <= newFurther) || s.Has(n) {
+		if n != want || ok != (n <= newExtra) || s.Has(n) {
 			t.Fatalf("%d is free, %v; want %d", n, ok, want)
 		}
 		s = s.With(n)
@@ -214,10 +214,10 @@ func TestFurther(t *testing.T) {
 		t.Errorf("%d is free in a full set", n)
 	}
 	for dir, want := range map[string]bool{
-		FurtherDir("/a", 1): true, FurtherDir("/a/devices/zram1", MaxFurther): true, "/devices": false, "/a/zram1": false, "/a/devices/zram0": false, "/a/devices/x": false,
+		ExtraDir("/a", 1): true, ExtraDir("/a/devices/zram1", MaxExtra): true, "/devices": false, "/a/zram1": false, "/a/devices/zram0": false, "/a/devices/x": false,
 	} {
-		if got := IsFurtherDir(dir); got != want {
-			t.Errorf("%s is the directory of a further device: %v", dir, got)
+		if got := IsExtraDir(dir); got != want {
+			t.Errorf("%s is the directory of an extra device: %v", dir, got)
 		}
 	}
 	if n, ok := s.Without(7).Free(); n != 7 || !ok {
@@ -230,11 +230,11 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// The trees list each further device, and no other.
-func TestFurtherAreListed(t *testing.T) {
+// The trees list each extra device, and no other.
+func TestExtraAreListed(t *testing.T) {
 	f := newTestFileSystem(t, pageSize)
-	there := Further(0).With(1).With(7).With(MaxFurther)
-	f.further = func() Further { return there }
+	there := ExtraDevices(0).With(1).With(7).With(MaxExtra)
+	f.extraDevices = func() ExtraDevices { return there }
 	for _, dir := range []uint64{devicesNode, blockNode} {
 		var got []string
 		for _, e := range f.entries(f.node(dir)) {
@@ -281,7 +281,7 @@ func TestExtremeTexts(t *testing.T) {
 	if got, err := unsummed([]byte(text), true); err != nil || string(got) != "{}" {
 		t.Errorf("%s is %q, %v", text, got, err)
 	}
-	long := Chosen{others: `{"later":""}`}
+	long := Settings{others: `{"later":""}`}
 	least, err := long.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestExtremeTexts(t *testing.T) {
 
 // A text that ends within its checksum is damaged, as one with another checksum is.
 func TestShortSum(t *testing.T) {
-	whole, err := Chosen{Algorithm: "lz4"}.encode()
+	whole, err := Settings{Algorithm: "lz4"}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func TestLeaveLimitedGroup(t *testing.T) {
 			if moved := content(t, root, c.top); moved != "" {
 				t.Fatalf("foreseeing wrote %q", moved)
 			}
-			m := SettleGroup(root, groupRAM, groupTasks)
+			m := SettleCgroup(root, groupRAM, groupTasks)
 			if m.Left != c.left || !strings.Contains(m.Stayed, c.stayed) || c.stayed == "" && m.Stayed != "" {
 				t.Errorf("%+v", m)
 			}
@@ -100,11 +100,11 @@ func TestLeaveLimitedGroup(t *testing.T) {
 // Where the move is not allowed, the protection says why.
 func TestStayInLimitedGroup(t *testing.T) {
 	root := machineTree(t, "v1-limited-above", nil) // without a list of processes to write to
-	m := SettleGroup(root, groupRAM, groupTasks)
+	m := SettleCgroup(root, groupRAM, groupTasks)
 	if m.Left != "" || m.Stayed == "" {
 		t.Fatalf("%+v", m)
 	}
-	for name, p := range map[string]status.Protection{"found": Settled(CheckGroup(root, groupRAM, groupTasks), m), "foreseen": foreseeGroup(root, groupRAM, groupTasks)} {
+	for name, p := range map[string]status.Protection{"found": Settled(CheckCgroup(root, groupRAM, groupTasks), m), "foreseen": foreseeGroup(root, groupRAM, groupTasks)} {
 		if p.State != status.Fail || !strings.Contains(p.Detail, "could not be left") || !strings.Contains(p.Detail, "no such file") {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -134,7 +134,7 @@ func TestProtectOwnGroup(t *testing.T) {
 				more[path] = text
 			}
 			root := machineTree(t, "v2-unlimited", more)
-			m := SettleGroup(root, groupRAM, groupTasks)
+			m := SettleCgroup(root, groupRAM, groupTasks)
 			swap, low := content(t, root, group+"memory.swap.max"), content(t, root, group+"memory.min")
 			if owned := m.Own == "/"+strings.TrimSuffix(group, "/"); owned != c.owned || strings.HasPrefix(swap, "0") != c.owned ||
 				strings.HasPrefix(low, "max") != c.owned {
@@ -144,13 +144,13 @@ func TestProtectOwnGroup(t *testing.T) {
 	}
 }
 
-// Without the memory controller SettleGroup makes no control files.
+// Without the memory controller SettleCgroup makes no control files.
 func TestProtectOwnGroupWithoutController(t *testing.T) {
 	const group = "sys/fs/cgroup/system.slice/zramfs.service/"
 	root := machineTree(t, "v2-unlimited", map[string]string{
 		group + "cgroup.procs": "17\n", "proc/17/exe": "->/sbin/zramfs", "proc/self/exe": "->/sbin/zramfs",
 	})
-	if m := SettleGroup(root, groupRAM, groupTasks); m.Own != "" {
+	if m := SettleCgroup(root, groupRAM, groupTasks); m.Own != "" {
 		t.Errorf("%+v", m)
 	}
 	if _, err := os.Stat(root.Path(group, "memory.swap.max")); err == nil {
@@ -200,8 +200,8 @@ func TestLeaveGroupsOfOtherControllers(t *testing.T) {
 				}
 			}
 			root := machineTree(t, "no-cgroups", files)
-			m := SettleGroup(root, groupRAM, groupTasks)
-			for _, p := range []status.Protection{Settled(CheckGroup(root, groupRAM, groupTasks), m), foreseeGroup(root, groupRAM, groupTasks)} {
+			m := SettleCgroup(root, groupRAM, groupTasks)
+			for _, p := range []status.Protection{Settled(CheckCgroup(root, groupRAM, groupTasks), m), foreseeGroup(root, groupRAM, groupTasks)} {
 				if p.State != c.failing || !strings.Contains(p.Detail, c.stays) {
 					t.Errorf("where it stays: %+v", p)
 				}
@@ -214,7 +214,7 @@ func TestLeaveGroupsOfOtherControllers(t *testing.T) {
 				files[list] = ""
 			}
 			root = machineTree(t, "no-cgroups", files)
-			SettleGroup(root, groupRAM, groupTasks)
+			SettleCgroup(root, groupRAM, groupTasks)
 			for _, list := range lists {
 				if left := content(t, root, list) == "0"; left != slices.Contains(c.tops, filepath.Dir(list)) {
 					t.Errorf("left for %s: %v", list, left)

@@ -11,10 +11,10 @@ import (
 	"github.com/zramfs/zramfs/internal/status"
 )
 
-// CheckGroup looks for limits on the process's control groups: of memory, of processor time, and
+// CheckCgroup looks for limits on the process's control groups: of memory, of processor time, and
 // those without room for this number of tasks. ram is the size of the machine's memory in bytes, 0
 // where it is unknown; only lower limits count.
-func CheckGroup(root host.Root, ram uint64, tasks int) status.Protection {
+func CheckCgroup(root host.Root, ram uint64, tasks int) status.Protection {
 	limits, err := root.GroupLimits(ram, tasks)
 	if err != nil {
 		return untold(err)

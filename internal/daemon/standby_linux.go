@@ -13,7 +13,7 @@ import (
 // inherit waits for the order after an order.Heir. Where the keeper dies before it gives one, that
 // is the order to serve, once the worker before this one has ended: it was told to stop, or serves
 // on and this process is its spare.
-func (w *worker) inherit(o order) (order, error) {
+func (w *worker) inherit(o keeperMsg) (keeperMsg, error) {
 	before, err := unix.PidfdOpen(o.Follows, 0)
 	gone := errors.Is(err, unix.ESRCH)
 	if err == nil {
@@ -24,14 +24,14 @@ func (w *worker) inherit(o order) (order, error) {
 	case silent == nil:
 		return next, nil
 	case err != nil && !gone:
-		return order{}, errors.Join(silent, os.NewSyscallError("pidfd_open", err))
+		return keeperMsg{}, errors.Join(silent, os.NewSyscallError("pidfd_open", err))
 	case !gone:
 		err = awaitProcess(before)
 	default:
 		err = nil
 	}
 	w.log.Warn(fmt.Sprintf("the keeper has died during an upgrade: this worker follows %d by itself", o.Follows))
-	return order{Serve: o.Heir}, err
+	return keeperMsg{Serve: o.Standby}, err
 }
 
 // awaitProcess waits until a process has ended.

@@ -11,9 +11,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// Chosen is what writes to attributes have changed since the device was made. It lies in the memory
-// of requests: the next server goes on with it, whatever has ended the one before.
-type Chosen struct {
+// Negotiated is what writes to attributes have changed since the device was made. It lies in the
+// memory of requests: the next server goes on with it, whatever has ended the one before.
+type Settings struct {
 	// Algorithm is the text of the algorithm for new pages; empty for the one of Config.
 	Algorithm string `json:"algorithm,omitempty"`
 	// MemLimit is the memory limit in bytes, 0 for none; nil for the one that the store was opened
@@ -46,7 +46,7 @@ var errTooLong = fmt.Errorf("%w: together with the other settings this is too lo
 // Apply makes a store that serves no request yet go on with the settings c. The device was made
 // with that algorithm. It returns the settings that cannot be used, for the log: the store then
 // keeps its own.
-func (c Chosen) Apply(s *store.Store, made codec.Algorithm) (lost []string) {
+func (c Settings) Apply(s *store.Store, made codec.Algorithm) (lost []string) {
 	if c.MemLimit != nil {
 		s.SetMemLimit(*c.MemLimit)
 	}
@@ -70,34 +70,34 @@ func (c Chosen) Apply(s *store.Store, made codec.Algorithm) (lost []string) {
 	return lost
 }
 
-// Chosen returns what the attributes of the device were set to, and what of that is lost, for the
-// log: damaged memory does not keep a device from being served. A server has the same, and changes
-// it; so a process that serves the files asks before it makes the store.
-func (f Files) Chosen() (c Chosen, lost []string, err error) {
+// Negotiated returns what the attributes of the device were set to, and what of that is lost, for
+// the log: damaged memory does not keep a device from being served. A server has the same, and
+// changes it; so a process that serves the files asks before it makes the store.
+func (f Files) Settings() (c Settings, lost []string, err error) {
 	mem, err := mapRequests(f.Requests)
 	if err != nil {
-		return Chosen{}, nil, err
+		return Settings{}, nil, err
 	}
 	r := requests{mem}
 	if _, err = r.shape(); err == nil {
-		c, lost, _ = r.chosen()
+		c, lost, _ = r.settings()
 	}
 	return c, lost, errors.Join(err, r.unmap())
 }
 
 // fits fails with E2BIG where keepChosen has no room for c. A setting takes effect only after it.
-func (c Chosen) fits() error {
+func (c Settings) fits() error {
 	_, err := c.encode()
 	return err
 }
 
-// chosen reads what keepChosen has written last: where that is damaged, what it wrote before. turn
-// is the one of the text that it has read.
-func (r requests) chosen() (c Chosen, lost []string, turn uint64) {
+// settings reads what keepChosen has written last: where that is damaged, what it wrote before.
+// turn is the one of the text that it has read.
+func (r requests) settings() (c Settings, lost []string, turn uint64) {
 	word := r.word(wordChosen).Load()
 	turn = word >> chosenShift
 	if word == 0 {
-		return Chosen{}, nil, turn
+		return Settings{}, nil, turn
 	}
 	if length := word & chosenLength; length <= chosenSize {
 		if c, lost, err := decodeChosen(r.chosenRoom(turn)[:length], false); err == nil {
@@ -109,18 +109,18 @@ func (r requests) chosen() (c Chosen, lost []string, turn uint64) {
 			return c, append(lost, "the last change of a setting is lost: its text is damaged"), turn
 		}
 	}
-	return Chosen{}, []string{"all changed settings are lost: their text is damaged"}, turn
+	return Settings{}, []string{"all changed settings are lost: their text is damaged"}, turn
 }
 
 // keepChosen keeps c for successors. There is room for two texts, written in turn, so that a
 // process that is killed in between leaves the text before.
-func (r requests) keepChosen(c Chosen) error {
+func (r requests) keepChosen(c Settings) error {
 	text, err := c.encode()
 	if err != nil {
 		return err
 	}
 	turn := r.word(wordChosen).Load()>>chosenShift + 1
-	if _, _, readable := r.chosen(); readable%2 == turn%2 { // the other text is damaged
+	if _, _, readable := r.settings(); readable%2 == turn%2 { // the other text is damaged
 		turn++
 	}
 	copy(r.chosenRoom(turn), text)

@@ -23,19 +23,19 @@ func TestMain(m *testing.M) {
 
 func TestAnswers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if _, err := Within(time.Minute, Write, path, "x"); !errors.Is(err, syscall.ENOENT) {
+	if _, err := CallTimeout(time.Minute, Write, path, "x"); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("write made a file: %v", err)
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Within(time.Minute, Write, path, "text"); err != nil {
+	if _, err := CallTimeout(time.Minute, Write, path, "text"); err != nil {
 		t.Error(err)
 	}
-	if text, err := Within(time.Minute, Read, path); err != nil || string(text) != "text" {
+	if text, err := CallTimeout(time.Minute, Read, path); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := Within(time.Minute, Probe, path); err == nil || errors.Is(err, ErrNoAnswer) {
+	if _, err := CallTimeout(time.Minute, Probe, path); err == nil || errors.Is(err, ErrNoAnswer) {
 		t.Errorf("a file that is no loop device: %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func TestNoAnswer(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Within(50*time.Millisecond, Read, fifo); !errors.Is(err, ErrNoAnswer) {
+	if _, err := CallTimeout(50*time.Millisecond, Read, fifo); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("%v, want %v", err, ErrNoAnswer)
 	}
 }
@@ -62,17 +62,17 @@ func TestOneProcessIsLeft(t *testing.T) {
 	}
 	gone := make(chan struct{})
 	left.note(keyOf(Read, []string{path}), gone, time.Now())
-	if text, err := Within(50*time.Millisecond, Read, path); !errors.Is(err, ErrNoAnswer) {
+	if text, err := CallTimeout(50*time.Millisecond, Read, path); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("%q, %v: another process was made", text, err)
 	}
-	if text, err := Within(time.Minute, Read, other); err != nil || string(text) != "text" {
+	if text, err := CallTimeout(time.Minute, Read, other); err != nil || string(text) != "text" {
 		t.Errorf("another file: %q, %v", text, err)
 	}
-	if _, err := Within(time.Minute, Write, path, "next"); err != nil {
+	if _, err := CallTimeout(time.Minute, Write, path, "next"); err != nil {
 		t.Errorf("another call: %v", err)
 	}
 	close(gone)
-	if text, err := Within(time.Minute, Read, path); err != nil || string(text) != "next" {
+	if text, err := CallTimeout(time.Minute, Read, path); err != nil || string(text) != "next" {
 		t.Errorf("after its end: %q, %v", text, err)
 	}
 }

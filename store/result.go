@@ -7,9 +7,9 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// Met is what a worker's pages are stored as: those that it has read, and those that it has written
-// as they are now.
-type Met struct {
+// Result is what a worker's pages are stored as: those that it has read, and those that it has
+// written as they are now.
+type Result struct {
 	// Codec is the format of all of them, MetSame for same-filled ones; MetNothing where none is
 	// stored, as after a discard, and MetMixed where they differ.
 	Codec codec.ID
@@ -26,16 +26,16 @@ const (
 	MetNothing = codec.ID(0xff)
 )
 
-// Met returns what the pages since Acquire are stored as.
-func (w *Worker) Met() Met {
-	if !w.met.some {
-		return Met{Codec: MetNothing}
+// Result returns what the pages since Acquire are stored as.
+func (w *Worker) Result() Result {
+	if !w.result.some {
+		return Result{Codec: MetNothing}
 	}
-	return w.met
+	return w.result
 }
 
 // add takes a page's entry down.
-func (m *Met) add(e image.Entry) {
+func (m *Result) add(e image.Entry) {
 	id := MetNothing
 	switch {
 	case e.Object():

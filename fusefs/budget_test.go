@@ -12,7 +12,7 @@ import (
 func TestSpentWithClockSetBack(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0).Truncate(spentPeriod)
 	for _, back := range []time.Duration{time.Second, 9 * time.Hour, 1000 * time.Hour} {
-		var c Chosen
+		var c Settings
 		c.spend(at.Add(-spentPeriod), 30)
 		c.spend(at, 100)
 		set := at.Add(-back)

@@ -34,7 +34,7 @@ func TestCgroup(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := CheckGroup(groups+host.Root(test.name), ram, groupTasks)
+			p := CheckCgroup(groups+host.Root(test.name), ram, groupTasks)
 			if p.State != test.state || !strings.Contains(p.Detail, test.detail) {
 				t.Errorf("%s %q; want %s %q", p.State, p.Detail, test.state, test.detail)
 			}
@@ -43,10 +43,10 @@ func TestCgroup(t *testing.T) {
 			}
 		})
 	}
-	if p := CheckGroup(groups+"v1-unlimited", 0, groupTasks); p.State != status.OK {
+	if p := CheckCgroup(groups+"v1-unlimited", 0, groupTasks); p.State != status.OK {
 		t.Errorf("with unknown memory: %+v", p)
 	}
-	if p := CheckGroup(groups+"v1-limit-beyond-ram", 0, groupTasks); p.State != status.Fail {
+	if p := CheckCgroup(groups+"v1-limit-beyond-ram", 0, groupTasks); p.State != status.Fail {
 		t.Errorf("with unknown memory: %+v", p)
 	}
 }

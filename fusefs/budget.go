@@ -15,20 +15,20 @@ const (
 )
 
 // spend counts pages that Spill is about to move, or that it has not moved for a negative number.
-func (c *Chosen) spend(now time.Time, pages int64) {
+func (c *Settings) spend(now time.Time, pages int64) {
 	c.turnTo(now)
 	n := &c.Spent[c.SpentPeriod%uint64(spentPeriods)]
 	*n = uint32(min(max(int64(*n)+pages, 0), math.MaxUint32))
 }
 
 // spent is the number of pages that were counted in the last 24 hours, and in up to four before.
-func (c Chosen) spent(now time.Time) (pages uint64) {
+func (c Settings) spent(now time.Time) (pages uint64) {
 	c.turnTo(now)
 	return c.allSpent()
 }
 
 // allSpent is the number of pages of all periods.
-func (c *Chosen) allSpent() (pages uint64) {
+func (c *Settings) allSpent() (pages uint64) {
 	for _, n := range c.Spent {
 		pages += uint64(n)
 	}
@@ -37,7 +37,7 @@ func (c *Chosen) allSpent() (pages uint64) {
 
 // turnTo begins the period of now. A clock that was set back forgets nothing: all that was counted
 // counts as of now, since periods that come again begin with none.
-func (c *Chosen) turnTo(now time.Time) {
+func (c *Settings) turnTo(now time.Time) {
 	period := uint64(max(now.Unix(), 0)) / uint64(spentPeriod/time.Second)
 	if period < c.SpentPeriod {
 		all := c.allSpent()

@@ -14,9 +14,9 @@ import (
 	"github.com/zramfs/zramfs/internal/status"
 )
 
-// GroupMove is what a keeper has done about its control group. It does that before it takes memory,
-// since memory stays charged to the group in which it was taken.
-type GroupMove struct {
+// CgroupMove is what a keeper has done about its control group. It does that before it takes
+// memory, since memory stays charged to the group in which it was taken.
+type CgroupMove struct {
 	// Left is the control file of the limit whose group it has left; empty where there was none.
 	Left string `json:"left,omitempty"`
 	// Stayed is why it could not leave; empty where it did.
@@ -29,13 +29,13 @@ type GroupMove struct {
 // errTopLimit means that there is no visible group above the limit.
 var errTopLimit = errors.New("the limit is that of the highest group in sight")
 
-// SettleGroup moves the process to the highest group of each hierarchy where its own could slow it
+// SettleCgroup moves the process to the highest group of each hierarchy where its own could slow it
 // down, stop it or end it, and protects a group of cgroup v2 that holds no other program. It does
-// what it is allowed. The arguments are those of CheckGroup.
-func SettleGroup(root host.Root, ram uint64, tasks int) (m GroupMove) {
+// what it is allowed. The arguments are those of CheckCgroup.
+func SettleCgroup(root host.Root, ram uint64, tasks int) (m CgroupMove) {
 	limits, err := root.GroupLimits(ram, tasks)
 	if err != nil {
-		return m // CheckGroup reports it
+		return m // CheckCgroup reports it
 	}
 	groups, err := root.Groups("self")
 	if err != nil {
@@ -96,7 +96,7 @@ func openTop(root host.Root, top string, limits []host.GroupLimit) (*os.File, er
 func MakeRoom(root host.Root, tasks int) error {
 	limits, err := root.GroupLimits(0, tasks)
 	if err != nil {
-		return nil // CheckGroup reports it
+		return nil // CheckCgroup reports it
 	}
 	for _, l := range limits {
 		if l.Kind != host.LimitTasks {
@@ -145,8 +145,8 @@ func ours(root host.Root, dir string) bool {
 	return true
 }
 
-// Settled adds the outcome of SettleGroup to that of CheckGroup.
-func Settled(p status.Protection, m GroupMove) status.Protection {
+// Settled adds the outcome of SettleCgroup to that of CheckCgroup.
+func Settled(p status.Protection, m CgroupMove) status.Protection {
 	switch {
 	case p.State == status.OK && m.Left != "":
 		p.Detail = fmt.Sprintf("%s; left the group that %s limits", p.Detail, m.Left)
@@ -158,14 +158,14 @@ func Settled(p status.Protection, m GroupMove) status.Protection {
 	return p
 }
 
-// foreseeGroup returns what CheckGroup would find after SettleGroup.
+// foreseeGroup returns what CheckCgroup would find after SettleCgroup.
 func foreseeGroup(root host.Root, ram uint64, tasks int) status.Protection {
 	limits, err := root.GroupLimits(ram, tasks)
 	if err != nil {
 		return untold(err)
 	}
 	var stays, leaves []host.GroupLimit
-	var m GroupMove
+	var m CgroupMove
 	for _, l := range limits {
 		f, err := openTop(root, l.Top, limits)
 		if err == nil {

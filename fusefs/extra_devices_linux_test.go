@@ -35,7 +35,7 @@ func (l *left) awaitAnswerOn(kind connectionKind, unique uint64) (got answered) 
 	return got
 }
 
-// A server dies while a further device is made and its mount point is looked up: the next server
+// A server dies while an extra device is made and its mount point is looked up: the next server
 // answers that before it has waited for the device.
 func TestOthersDoNotWaitForHotAdd(t *testing.T) {
 	for name, alone := range map[string]bool{"sent again": false, "never sent again": true} {
@@ -64,7 +64,7 @@ func TestOthersDoNotWaitForHotAdd(t *testing.T) {
 			if err := s.Start(); err != nil {
 				t.Fatal(err)
 			}
-			if s.Settings().Resend == alone {
+			if s.Negotiated().Resend == alone {
 				t.Errorf("the settings say that the kernel sends again: %v", !alone)
 			}
 			want := uint64(10)
@@ -111,14 +111,14 @@ func (l *left) heldWorkers() (release func()) {
 	return release
 }
 
-// recompressing is a server that recompresses a page, which takes until release, and has further
+// recompressing is a server that recompresses a page, which takes until release, and has extra
 // devices.
 func (l *left) recompressing(shape requestsShape, found bool, add func(uint64) (int, error)) (s *Server, release func()) {
 	l.t.Helper()
 	l.session.requests.keepInit(attributeConnection, initRequest(2))
 	l.session.requests.keepInit(dataConnection, initRequest(2))
 	l.write(0, varied(pageSize, 1))
-	if err := l.session.requests.keepChosen(Chosen{Recompression: [recompressions]string{"zstd"}}); err != nil {
+	if err := l.session.requests.keepChosen(Settings{Recompression: [recompressions]string{"zstd"}}); err != nil {
 		l.t.Fatal(err)
 	}
 	s, err := NewServer(l.session.files, Config{
@@ -154,7 +154,7 @@ func (l *left) recompressing(shape requestsShape, found bool, add func(uint64) (
 	return s, release
 }
 
-// A further device is made while pages are recompressed: its mount point can be looked up. Also a
+// An extra device is made while pages are recompressed: its mount point can be looked up. Also a
 // successor that finds the recompression answers others before.
 func TestHotAddDuringRecompress(t *testing.T) {
 	for name, found := range map[string]bool{"new": false, "found": true} {
@@ -219,7 +219,7 @@ func TestLongRequestIsGivenUp(t *testing.T) {
 		s := l.successor()
 		node := s.attributes.fs.tree.lookup(deviceNode, "recompress").id
 		l.put(all[deaths%len(all)], request(opWrite, 10, node, append(transferArgument(0, 8), "type=all"...)))
-		if err := errors.Join(s.attributes.carryOn(), s.attributes.finish()); err != nil {
+		if err := errors.Join(s.attributes.recover(), s.attributes.finish()); err != nil {
 			t.Fatal(err)
 		}
 		given := slices.ContainsFunc(l.heard(attributeConnection), func(a answered) bool { return a.unique == 10 && a.errno == int(unix.EIO) })
@@ -301,7 +301,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	l.session.requests.keepInit(attributeConnection, initRequest(2))
 	l.session.requests.keepInit(dataConnection, initRequest(2))
 	s := l.successor()
-	if err := s.attributes.carryOn(); err != nil {
+	if err := s.attributes.recover(); err != nil {
 		t.Fatal(err)
 	}
 	all, err := l.session.requests.slots(attributeConnection)
@@ -337,8 +337,8 @@ func TestCarryOnForgetsAttempts(t *testing.T) {
 		l.put(s, writeRequest(10+2*i, 0, varied(pageSize, 1)))
 		s.words[wordAttempts].Add(1)
 		s.apply(10+2*i, pageSize)
-		l.wantAnswer(l.carryOn(), 10+2*i, 0, count(pageSize))
+		l.wantAnswer(l.recoverAll(), 10+2*i, 0, count(pageSize))
 	}
 	l.put(s, writeRequest(100, 0, varied(pageSize, 1)))
-	l.wantAnswer(l.carryOn(), 100, 0, count(pageSize))
+	l.wantAnswer(l.recoverAll(), 100, 0, count(pageSize))
 }

@@ -151,8 +151,8 @@ func call(ctx context.Context, theirs files, op Op, args ...string) ([]byte, err
 	return nil, fmt.Errorf("the process for %s was killed", op)
 }
 
-// Within is aside with a time limit.
-func Within(limit time.Duration, op Op, args ...string) ([]byte, error) {
+// CallTimeout is aside with a time limit.
+func CallTimeout(limit time.Duration, op Op, args ...string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	return Call(ctx, op, args...)

@@ -21,8 +21,8 @@ import (
 // not open, and the request looks at the page again. Only a block that its page still names is
 // called damaged.
 
-// away is what the store has of the backing device.
-type away struct {
+// writtenBack is what the store has of the backing device.
+type writtenBack struct {
 	device *Backing // immutable; nil where there is none
 	blocks blocks
 	buffer []byte      // immutable slice header; each worker has a part, and the batch
@@ -40,7 +40,7 @@ const (
 var errAway = errors.New("written back")
 
 // init makes what the pages on a backing device need.
-func (a *away) init(s *Store) (err error) {
+func (a *writtenBack) init(s *Store) (err error) {
 	if a.device = s.cfg.Backing; a.device == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (s *Store) stub(page uint64, e image.Entry) (image.Stub, bool) {
 		return image.Stub{}, false
 	}
 	st, ok := image.DecodeStub(packed)
-	return st, ok && s.away.device != nil
+	return st, ok && s.writtenBack.device != nil
 }
 
 // freeBlock frees the block of an unreachable stub. The block of a damaged one stays taken until
@@ -76,7 +76,7 @@ func (s *Store) stub(page uint64, e image.Entry) (image.Stub, bool) {
 func (s *Store) freeBlock(e image.Entry) {
 	page := uint64(s.image.HeaderAt(e.Where()).Page)
 	if st, ok := s.stub(page, e); ok {
-		s.away.blocks.release(uint64(st.Block))
+		s.writtenBack.blocks.release(uint64(st.Block))
 	}
 }
 
@@ -84,19 +84,19 @@ func (s *Store) freeBlock(e image.Entry) {
 func (s *Store) adoptBlock(page uint64, e image.Entry) {
 	if s.image.HeaderAt(e.Where()).Matches(page, e) {
 		if st, ok := image.DecodeStub(s.image.Payload(e.Where(), e.Length())); ok && s.image.HeaderAt(e.Where()).Checksum == s.image.Checksum(e.Where(), e.Length()) {
-			s.away.blocks.adopt(uint64(st.Block))
+			s.writtenBack.blocks.adopt(uint64(st.Block))
 		}
 	}
 }
 
-// noteAway keeps the stub of a page that was written back. It fails with errAway, or with
+// loadStub keeps the stub of a page that was written back. It fails with errAway, or with
 // ErrCorrupt if there is none.
-func (w *Worker) noteAway(page uint64, packed []byte) error {
+func (w *Worker) loadStub(page uint64, packed []byte) error {
 	st, ok := image.DecodeStub(packed)
-	if !ok || w.s.away.device == nil {
+	if !ok || w.s.writtenBack.device == nil {
 		return fmt.Errorf("%w: page %d: impossible stub", ErrCorrupt, page)
 	}
-	w.away = st
+	w.stub = st
 	return errAway
 }
 
@@ -105,9 +105,9 @@ func (w *Worker) noteAway(page uint64, packed []byte) error {
 func (w *Worker) readSlowly(page uint64, off int, dst []byte, err error) error {
 	for failed := uint64(0); ; {
 		if err == errAway {
-			st := w.away
-			if err = w.bring(page, &st); err == nil {
-				w.met.add(image.ObjectEntry(0, st.Codec, int(st.Length)))
+			st := w.stub
+			if err = w.readBack(page, &st); err == nil {
+				w.result.add(image.ObjectEntry(0, st.Codec, int(st.Length)))
 				copy(dst, w.page[off:])
 				return nil
 			}
@@ -121,7 +121,7 @@ func (w *Worker) readSlowly(page uint64, off int, dst []byte, err error) error {
 		switch {
 		case err == nil:
 			return nil
-		case err == errAway && w.away.Serial != failed: // it lies somewhere else by now
+		case err == errAway && w.stub.Serial != failed: // it lies somewhere else by now
 		case err == errAway:
 			return w.failRead(page, bad)
 		default:
@@ -139,14 +139,14 @@ func (w *Worker) failRead(page uint64, err error) error {
 	return err
 }
 
-// bring reads a page that was written back into w.page. It waits for the backing device.
-func (w *Worker) bring(page uint64, st *image.Stub) error {
+// readBack reads a page that was written back into w.page. It waits for the backing device.
+func (w *Worker) readBack(page uint64, st *image.Stub) error {
 	w.stepAside(false)
-	w.flush(true)
+	w.reclaim(true)
 	w.parked.Store(true)
 	defer w.parked.Store(false)
 	w.count.bdReads.Add(1)
-	if err := w.s.away.device.read(w.block[:PageSize], uint64(st.Block)); err != nil {
+	if err := w.s.writtenBack.device.read(w.block[:PageSize], uint64(st.Block)); err != nil {
 		return fmt.Errorf("page %d: %w", page, err)
 	}
 	packed, err := w.sealer.open(w.block, page, st)

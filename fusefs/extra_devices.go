@@ -14,7 +14,7 @@ import (
 	"github.com/zramfs/zramfs/fusefs/sysfstext"
 )
 
-// A DIR may have further devices, made by a read of control/hot_add. Each is a device of its own,
+// A DIR may have extra devices, made by a read of control/hot_add. Each is a device of its own,
 // with processes and mounts of its own, on the directory DIR/devices/zramN. The trees of the first
 // device have symbolic links to them:
 //
@@ -22,64 +22,66 @@ import (
 //	DIR/dev/zramN    ->  ../devices/zramN/dev/zram0
 
 const (
-	// MaxFurther is the largest number that a further device may have. Inode numbers depend on it.
-	MaxFurther = 63
-	// newFurther is the largest number of a new one: each takes two processes and 23 MiB of locked
+	// MaxExtra is the largest number that an extra device may have. Inode numbers depend on it.
+	MaxExtra = 63
+	// newExtra is the largest number of a new one: each takes two processes and 23 MiB of locked
 	// memory. Earlier versions made more.
-	newFurther = 15
+	newExtra = 15
 )
 
-// FurtherDir returns the mount point of a further device, below the DIR of the first.
-func FurtherDir(dir string, number int) string {
+// ExtraDir returns the mount point of an extra device, below the DIR of the first.
+func ExtraDir(dir string, number int) string {
 	return dir + "/devices/" + deviceName(number)
 }
 
-// IsFurtherDir reports whether dir is the mount point of a further device, by its name.
-func IsFurtherDir(dir string) bool {
+// IsExtraDir reports whether dir is the mount point of an extra device, by its name.
+func IsExtraDir(dir string) bool {
 	name := filepath.Base(dir)
 	return strings.HasSuffix(dir, "/devices/"+name) && numberOfName(name) != 0
 }
 
-// Further is a set of numbers of devices, from 1 to MaxFurther.
-type Further uint64
+// ExtraDevices is a set of numbers of devices, from 1 to MaxExtra.
+type ExtraDevices uint64
 
 // With returns the set and a number.
-func (s Further) With(number int) Further { return s | 1<<number }
+func (s ExtraDevices) With(number int) ExtraDevices { return s | 1<<number }
 
 // Without returns the set without a number.
-func (s Further) Without(number int) Further { return s &^ (1 << number) }
+func (s ExtraDevices) Without(number int) ExtraDevices { return s &^ (1 << number) }
 
 // Has reports whether a number is in the set.
-func (s Further) Has(number int) bool { return number > 0 && number <= MaxFurther && s>>number&1 != 0 }
+func (s ExtraDevices) Has(number int) bool {
+	return number > 0 && number <= MaxExtra && s>>number&1 != 0
+}
 
 // Free returns the smallest number that is not in the set, and whether a new device may have it.
-func (s Further) Free() (number int, ok bool) {
+func (s ExtraDevices) Free() (number int, ok bool) {
 	n := bits.TrailingZeros64(^uint64(s | 1))
-	return n, n <= newFurther
+	return n, n <= newExtra
 }
 
 func deviceName(number int) string { return "zram" + strconv.Itoa(number) }
 
-// numberOfName is the inverse of deviceName; 0 for names of no further device.
+// numberOfName is the inverse of deviceName; 0 for names of no extra device.
 func numberOfName(name string) int {
 	digits, ok := strings.CutPrefix(name, "zram")
 	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n > MaxFurther || deviceName(n) != name {
+	if !ok || err != nil || n > MaxExtra || deviceName(n) != name {
 		return 0
 	}
 	return max(n, 0)
 }
 
-// The inode numbers of a further device's nodes, each with the device's number added.
+// The inode numbers of an extra device's nodes, each with the device's number added.
 const (
-	mountPoints uint64 = 1<<20 + iota*(MaxFurther+1) // the directory, always there, so that it can be mounted on
+	mountPoints uint64 = 1<<20 + iota*(MaxExtra+1) // the directory, always there, so that it can be mounted on
 	blockLinks
 	dataLinks
-	furtherEnd
+	extraEnd
 )
 
-// furtherNode returns a node of a further device, or nil.
-func (f *fileSystem) furtherNode(kind uint64, number int) *node {
+// extraNode returns a node of an extra device, or nil.
+func (f *fileSystem) extraNode(kind uint64, number int) *node {
 	data := f.tree.get(dataNode).isData()
 	n := &node{id: kind + uint64(number), name: deviceName(number), mode: directoryMode, parent: devicesNode}
 	switch {
@@ -87,7 +89,7 @@ func (f *fileSystem) furtherNode(kind uint64, number int) *node {
 		return nil
 	case kind == mountPoints:
 		return n
-	case !f.further().Has(number):
+	case !f.extraDevices().Has(number):
 		return nil
 	}
 	n.mode, n.parent, n.target = syscall.S_IFLNK|0o777, blockNode, "../devices/"+n.name+"/block/zram0"
@@ -100,12 +102,12 @@ func (f *fileSystem) furtherNode(kind uint64, number int) *node {
 // node returns the node with this number, or nil.
 func (f *fileSystem) node(id uint64) *node {
 	id &= 1<<aliasShift - 1
-	if id < mountPoints || id >= furtherEnd {
+	if id < mountPoints || id >= extraEnd {
 		return f.tree.get(id)
 	}
-	const each = MaxFurther + 1
+	const each = MaxExtra + 1
 	at := id - mountPoints
-	return f.furtherNode(mountPoints+at/each*each, int(at%each))
+	return f.extraNode(mountPoints+at/each*each, int(at%each))
 }
 
 // find returns the node of this name in a directory, or nil.
@@ -114,7 +116,7 @@ func (f *fileSystem) find(dir uint64, name string) *node {
 		return n
 	}
 	for _, kind := range []uint64{mountPoints, blockLinks, dataLinks} {
-		if n := f.furtherNode(kind, numberOfName(name)); n != nil && n.parent == dir {
+		if n := f.extraNode(kind, numberOfName(name)); n != nil && n.parent == dir {
 			return n
 		}
 	}
@@ -124,10 +126,10 @@ func (f *fileSystem) find(dir uint64, name string) *node {
 // entries lists a directory.
 func (f *fileSystem) entries(dir *node) []fuse.DirEntry {
 	entries := f.tree.list(dir)
-	for number := 1; number <= MaxFurther; number++ {
+	for number := 1; number <= MaxExtra; number++ {
 		for _, kind := range []uint64{mountPoints, blockLinks, dataLinks} {
-			n := f.furtherNode(kind, number)
-			if n != nil && n.parent == dir.id && f.further().Has(number) {
+			n := f.extraNode(kind, number)
+			if n != nil && n.parent == dir.id && f.extraDevices().Has(number) {
 				entries = append(entries, fuse.DirEntry{Name: n.name, Ino: n.id, Mode: n.mode})
 			}
 		}
@@ -135,7 +137,7 @@ func (f *fileSystem) entries(dir *node) []fuse.DirEntry {
 	return entries
 }
 
-// Readlink returns where a link to a further device leads.
+// Readlink returns where a link to an extra device leads.
 func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fuse.Status) {
 	n := f.node(in.NodeId)
 	if n == nil || n.target == "" {
@@ -144,7 +146,7 @@ func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fus
 	return []byte(n.target), fuse.OK
 }
 
-// hotAttributes are the files of /sys/class/zram-control. Where there can be no further devices
+// hotAttributes are the files of /sys/class/zram-control. Where there can be no extra devices
 // they are in no directory, and other files have the same numbers as elsewhere.
 func (a *attributes) hotAttributes() []attribute {
 	if a.cfg.Add == nil || a.cfg.Remove == nil {

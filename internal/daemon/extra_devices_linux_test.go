@@ -13,10 +13,10 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A further device may end while a worker is about to be ready, before the keeper can tell the
+// An extra device may end while a worker is about to be ready, before the keeper can tell the
 // worker.
-func TestWorkerLearnsOfFurtherDevicesOnceReady(t *testing.T) {
-	k := &keeper{further: furtherDevices{there: fusefs.Further(0).With(3)}}
+func TestWorkerLearnsOfExtraDevicesOnceReady(t *testing.T) {
+	k := &keeper{extraDevices: extraDevices{there: fusefs.ExtraDevices(0).With(3)}}
 	from, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -24,12 +24,12 @@ func TestWorkerLearnsOfFurtherDevicesOnceReady(t *testing.T) {
 	p := &process{image: &image{}, orders: to}
 	p.image.superblock.Store(new([]byte))
 	k.inUse(p)
-	orders := make(chan order, 4)
+	orders := make(chan keeperMsg, 4)
 	go func() {
-		receive(from, func(o order) { orders <- o })
+		receive(from, func(o keeperMsg) { orders <- o })
 		close(orders)
 	}()
-	if o, err := receiveOne(orders); err != nil || o.Further == nil || *o.Further != fusefs.Further(0).With(3) {
+	if o, err := receiveOne(orders); err != nil || o.ExtraDevices == nil || *o.ExtraDevices != fusefs.ExtraDevices(0).With(3) {
 		t.Errorf("told %+v, %v", o, err)
 	}
 	if err := errors.Join(to.Close(), from.Close()); err != nil {
@@ -49,8 +49,8 @@ func TestImageIsMadeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders := make(chan order, 4)
-	go receive(from, func(o order) { orders <- o })
+	orders := make(chan keeperMsg, 4)
+	go receive(from, func(o keeperMsg) { orders <- o })
 	k, p := &keeper{logger: logs.Logger()}, &process{image: &image{memory: memory}, orders: to}
 	for _, want := range []bool{true, false, false} {
 		k.serve(p, restarts{})
@@ -58,7 +58,7 @@ func TestImageIsMadeOnce(t *testing.T) {
 			t.Errorf("told %+v, %v; the image is to be made: %v", o.Serve, err, want)
 		}
 		k.inUse(p)
-		if o, err := receiveOne(orders); err != nil || o.Further == nil {
+		if o, err := receiveOne(orders); err != nil || o.ExtraDevices == nil {
 			t.Errorf("told %+v, %v", o, err)
 		}
 	}
@@ -72,20 +72,20 @@ func TestImageIsMadeOnce(t *testing.T) {
 
 // The worker that serves is told which devices are left when one ends, and the keeper goes on where
 // none serves.
-func TestWorkerLearnsOfTheEndOfAFurtherDevice(t *testing.T) {
+func TestWorkerLearnsOfTheEndOfAExtraDevice(t *testing.T) {
 	logs, said := quietLogs(t)
 	from, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{logger: logs.Logger(), further: furtherDevices{there: fusefs.Further(0).With(3).With(5).With(6), keepers: map[int]*furtherKeeper{}}}
+	k := &keeper{logger: logs.Logger(), extraDevices: extraDevices{there: fusefs.ExtraDevices(0).With(3).With(5).With(6), keepers: map[int]*extraKeeper{}}}
 	end := func(number int) {
 		cmd := exec.Command("true")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan struct{})
-		k.awaitFurther(number, cmd, ended)
+		k.awaitExtra(number, cmd, ended)
 		<-ended
 	}
 	end(5)
@@ -97,12 +97,12 @@ func TestWorkerLearnsOfTheEndOfAFurtherDevice(t *testing.T) {
 	if err := to.Close(); err != nil {
 		t.Error(err)
 	}
-	orders := make(chan order, 4)
-	receive(from, func(o order) { orders <- o })
+	orders := make(chan keeperMsg, 4)
+	receive(from, func(o keeperMsg) { orders <- o })
 	if len(orders) != 1 {
 		t.Fatalf("told %d times", len(orders))
 	}
-	if o := <-orders; o.Further == nil || *o.Further != fusefs.Further(0).With(6) {
+	if o := <-orders; o.ExtraDevices == nil || *o.ExtraDevices != fusefs.ExtraDevices(0).With(6) {
 		t.Errorf("told %+v", o)
 	}
 	if err := from.Close(); err != nil {

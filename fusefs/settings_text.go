@@ -30,7 +30,7 @@ var errSum = errors.New("the text of the settings is damaged")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encode returns the text of c. It fails with E2BIG where that has no room.
-func (c Chosen) encode() ([]byte, error) {
+func (c Settings) encode() ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func joinMembers(a, b string) string {
 
 // decodeChosen reads the text of encode, also of an earlier version if it need not be summed. lost
 // names the settings in it that cannot be read.
-func decodeChosen(text []byte, summed bool) (c Chosen, lost []string, err error) {
+func decodeChosen(text []byte, summed bool) (c Settings, lost []string, err error) {
 	if text, err = unsummed(text, summed); err != nil {
-		return Chosen{}, nil, err
+		return Settings{}, nil, err
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
-		return Chosen{}, nil, err
+		return Settings{}, nil, err
 	}
 	others := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
@@ -84,7 +84,7 @@ func decodeChosen(text []byte, summed bool) (c Chosen, lost []string, err error)
 	if len(others) > 0 {
 		text, err := json.Marshal(others)
 		if err != nil {
-			return Chosen{}, nil, err
+			return Settings{}, nil, err
 		}
 		c.others = string(text)
 	}
@@ -111,7 +111,7 @@ func unsummed(text []byte, summed bool) ([]byte, error) {
 
 // knownSetting reports whether Chosen has a field for a key.
 func knownSetting(key string) bool {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Chosen]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == key && key != "" {
 			return true
 		}
