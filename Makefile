@@ -4,6 +4,8 @@ GO      ?= go
 SIZE    ?= 1G
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BIN     ?= bin
+# Where zramfs looks for zramfsd, unless that is beside it.
+LIBEXEC ?= /usr/libexec
 MODULE  := github.com/zramfs/zramfs
 PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
@@ -20,7 +22,9 @@ help:
 # The programs, in bin.
 build:
 	@echo build zramfs
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfs ./cmd/zramfs
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X $(MODULE)/internal/zramfsd.libexec=$(LIBEXEC)' -o $(BIN)/zramfs ./cmd/zramfs
+	@echo build zramfsd
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfsd ./cmd/zramfsd
 	@echo build zramfs-node
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
 

@@ -28,6 +28,9 @@ func offered(keys, engines []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == keyBackend || key == keyBatch })
 }
 
+// AnyEngine among the engines of [Parse] accepts any name: another process has checked it.
+const AnyEngine = "*"
+
 // checkEngine refuses an engine that is none of engines, and a batch for none.
 func checkEngine(params map[string]string, engines []string) error {
 	name, asked := params[keyBackend]
@@ -35,7 +38,7 @@ func checkEngine(params map[string]string, engines []string) error {
 		return fmt.Errorf("batch= needs backend=")
 	}
 	switch {
-	case !asked || slices.Contains(engines, name):
+	case !asked || slices.Contains(engines, name) || slices.Contains(engines, AnyEngine):
 		return nil
 	case len(engines) == 0:
 		return fmt.Errorf("backend=%q: %w in this program, leave it out", name, ErrNoEngine)

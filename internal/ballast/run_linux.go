@@ -15,7 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 )
 
-// Config says what Run does.
+// Config holds the options of Run.
 type Config struct {
 	// Policy is Auto or Free.
 	Policy Policy

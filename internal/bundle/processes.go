@@ -26,7 +26,7 @@ func (c *collector) processes() {
 		switch {
 		case !slices.Contains(args, "mount"):
 			continue
-		case slices.Contains(args, "--"+swapdev.WorkFlag):
+		case swapdev.IsWorker(args):
 			role = "worker"
 		}
 		pid := strconv.Itoa(p.PID)

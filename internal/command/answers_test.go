@@ -15,10 +15,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zramctl"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -51,7 +52,7 @@ func TestSettingInPerCent(t *testing.T) {
 func TestDownSwapOnly(t *testing.T) {
 	for want, d := range map[string]swapdev.Device{
 		"is not swap and may hold data": {Dir: "/run/zram", Mountpoint: "/mnt"},
-		"has a file system on /mnt":     {Dir: "/run/zram", Mountpoint: "/mnt", Record: &swapdev.Record{}},
+		"has a file system on /mnt":     {Dir: "/run/zram", Mountpoint: "/mnt", Record: &uprecord.Record{}},
 	} {
 		if err := downSwap(nil, d, time.Time{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want that it %s", d, err, want)
@@ -85,7 +86,7 @@ func TestAnnouncementFails(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return announceDevice(c, said, daemon.Config{Algorithm: algorithm}, report, nil)
+			return announceDevice(c, said, zramfsd.Config{Algorithm: algorithm}, report, nil)
 		}
 		err = runApp(app, []string{"zramfs", "mount", "--verbose", "/run/zram"})
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/settings"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/internal/zramview"
 )
 
@@ -134,10 +134,7 @@ const doctorTasks = 24
 // outgrow leaves or lifts the inherited limits that would end a device, or the command that starts
 // it.
 func outgrow(c *cli.Context) error {
-	if c.Bool(flagServe) || c.Bool(flagWork) { // that command has done it
-		return nil
-	}
-	if err := protect.MakeRoom(host.Local, daemon.Tasks()); err != nil {
+	if err := protect.MakeRoom(host.Local, zramfsd.Tasks()); err != nil {
 		return err
 	}
 	return protect.RaiseLimits()
@@ -181,7 +178,6 @@ func plainCommands() []*cli.Command {
 		doctorCommand(),
 		versionCommand(),
 		helpCommand(),
-		slotsCommand(),
 	}
 }
 

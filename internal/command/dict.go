@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/dictionary"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/sample"
@@ -133,13 +132,4 @@ func parseAlgorithm(name string) (codec.Algorithm, error) {
 		return a, usageError("%w", err)
 	}
 	return a, nil
-}
-
-// workerAlgorithm returns the algorithm of this worker's device; see imageio.DeviceAlgorithm.
-func workerAlgorithm(name string) (codec.Algorithm, error) {
-	dictionary, err := daemon.WorkerDictionary()
-	if err != nil {
-		return codec.Algorithm{}, err
-	}
-	return imageio.DeviceAlgorithm(name, dictionary, engineKinds)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 const flagWait = "wait"
@@ -70,7 +71,7 @@ func downGone(c *cli.Context, dir, section string, absent error) error {
 	if err != nil {
 		return err
 	}
-	died := slices.ContainsFunc(swapdev.ReadRecords(host.Local), func(r swapdev.Record) bool { return r.Of(path) })
+	died := slices.ContainsFunc(uprecord.Read(host.Local), func(r uprecord.Record) bool { return r.Of(path) })
 	others, err := swapdev.Find()
 	if err != nil {
 		return err

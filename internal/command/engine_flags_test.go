@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
 	"github.com/zramfs/zramfs/internal/imageio"
 )
 

@@ -6,26 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/notify"
 	"github.com/zramfs/zramfs/internal/pmqos"
-	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/settings"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -40,12 +36,8 @@ const (
 	flagSpill      = "spill"
 	flagSpillDaily = "spill-daily"
 	flagOnFull     = "on-full"
-	flagMemory     = "memory"    // hidden: tests kernels without noswap
-	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
+	flagMemory     = "memory" // hidden: tests kernels without noswap
 	flagForeground = "foreground"
-	flagServe      = "serve"          // hidden: the keeper, which mount starts
-	flagWork       = swapdev.WorkFlag // hidden: the worker, which the keeper starts
-	flagCreated    = "created-dir"    // hidden: mount has made DIR
 )
 
 // deviceFlags are the flags of a device, for mount and up.
@@ -69,7 +61,6 @@ func deviceFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagOnFull, Value: string(store.FullSpill),
 			Usage: "`WHAT` writes do at the memory limit: spill, stall or error"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
-		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
 }
 
@@ -88,26 +79,18 @@ func mountCommand() *cli.Command {
 			"its cost and warnings on standard error. Two processes stay in the background to serve it.",
 		Flags: append(append(deviceFlags(), narrationFlags()...),
 			&cli.BoolFlag{Name: flagForeground, Usage: "serve in this process, until DIR is unmounted or it is interrupted"},
-			&cli.BoolFlag{Name: flagServe, Hidden: true},
-			&cli.BoolFlag{Name: flagWork, Hidden: true},
-			&cli.BoolFlag{Name: flagCreated, Hidden: true},
 		),
 		Action: mountAction,
 	}
 }
 
 func mountAction(c *cli.Context) error {
-	switch {
-	case c.Bool(flagWork):
-		return serveAsWorker(c)
-	case c.Bool(flagServe):
-		return serveSpawned(c)
-	case c.Bool(flagForeground):
-		return serveForeground(c)
-	}
 	cfg, err := deviceConfig(c)
 	if err != nil {
 		return err
+	}
+	if c.Bool(flagForeground) {
+		return mountHere(c, cfg)
 	}
 	said, err := newNarration(c, c.App.ErrWriter)
 	if err != nil {
@@ -116,7 +99,7 @@ func mountAction(c *cli.Context) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	report, err := swapdev.StartDevice(cfg, servingArgs)
+	report, err := swapdev.StartDevice(cfg)
 	if err != nil {
 		return err
 	}
@@ -127,7 +110,7 @@ func mountAction(c *cli.Context) error {
 }
 
 // announceMount tells the user and the service manager of a device, unless a signal has come.
-func announceMount(ctx context.Context, c *cli.Context, said *swapdev.Narration, cfg daemon.Config, report *status.Report) error {
+func announceMount(ctx context.Context, c *cli.Context, said *swapdev.Narration, cfg zramfsd.Config, report *status.Report) error {
 	status, _ := swapdev.ReadStatus(report.Dir) // without it the summary has no memory line
 	if ctx.Err() != nil {
 		return imageio.ErrInterrupted
@@ -154,7 +137,7 @@ func deviceStatus(report *status.Report) string {
 
 // announceDevice prints the path of the device on standard output, and the rest on standard error.
 // For a nil status it leaves out the memory line.
-func announceDevice(c *cli.Context, said *swapdev.Narration, cfg daemon.Config, report *status.Report, status *status.Status) error {
+func announceDevice(c *cli.Context, said *swapdev.Narration, cfg zramfsd.Config, report *status.Report, status *status.Status) error {
 	if err := swapdev.PrintProtections(said, report.Protections); err != nil {
 		return err
 	}
@@ -177,38 +160,29 @@ func announceDevice(c *cli.Context, said *swapdev.Narration, cfg daemon.Config, 
 }
 
 // deviceConfig reads the flags and the argument DIR. All its errors are usage errors.
-func deviceConfig(c *cli.Context) (daemon.Config, error) {
+func deviceConfig(c *cli.Context) (zramfsd.Config, error) {
 	if c.NArg() != 1 || c.Args().First() == "" {
-		return daemon.Config{}, usageError("mount: name one DIR, as zramfs mount /run/zram")
+		return zramfsd.Config{}, usageError("mount: name one DIR, as zramfs mount /run/zram")
 	}
-	dir, serves := c.Args().First(), c.Bool(flagServe) || c.Bool(flagWork)
-	if !serves {
-		var err error
-		if dir, _, err = dirNamed(c, dir); err != nil {
-			return daemon.Config{}, err
-		}
+	dir, _, err := dirNamed(c, c.Args().First())
+	if err != nil {
+		return zramfsd.Config{}, err
 	}
 	cfg, err := configFor(c, dir)
-	if err == nil && !serves {
+	if err == nil {
 		err = checkSize(c.String(flagSize), cfg.Disksize, pageSize)
 	}
 	return cfg, err
 }
 
 // configFor reads the flags of a device at dir.
-func configFor(c *cli.Context, dir string) (daemon.Config, error) {
+func configFor(c *cli.Context, dir string) (zramfsd.Config, error) {
 	ram, err := host.Local.MemTotal()
 	if err != nil {
 		ram = 0 // a size in per cent is then refused with that reason
 	}
-	cfg := daemon.Config{
-		Dir: dir, Version: programVersion(), Memory: store.MemoryKind(c.String(flagMemory)), WorkArgs: workArgs,
-		DeviceArgs: servingArgs,
-	}
-	serves := c.Bool(flagWork) || c.Bool(flagServe)
-	if serves && c.String(flagSize) == "0" { // a device that gets its size by block/zram0/disksize
-		cfg.Disksize = 0
-	} else if cfg.Disksize, err = parseSize(c.String(flagSize), ram); err != nil {
+	cfg := zramfsd.Config{Dir: dir, Memory: store.MemoryKind(c.String(flagMemory))}
+	if cfg.Disksize, err = parseSize(c.String(flagSize), ram); err != nil {
 		return cfg, err
 	}
 	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {
@@ -216,10 +190,6 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	}
 	if err := checkLimit(cfg.MemLimit, cfg.Disksize); err != nil {
 		return cfg, err
-	}
-	// fusefs tells a worker whether it can serve the device.
-	if t := c.String(flagTransport); c.IsSet(flagTransport) && t != "dev" && !c.Bool(flagWork) {
-		return cfg, usageError("--transport is gone: requests come over /dev/fuse, so leave it out")
 	}
 	if cfg.Latency, err = pmqos.ParsePolicy(c.String(flagLatency)); err != nil {
 		return cfg, usageError("%v", err)
@@ -241,11 +211,7 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 			return cfg, usageError("--spill: %v", err)
 		}
 	}
-	parse := parseAlgorithm
-	if c.Bool(flagWork) {
-		parse = workerAlgorithm
-	}
-	if cfg.Algorithm, err = parse(c.String(flagAlgorithm)); err != nil {
+	if cfg.Algorithm, err = parseAlgorithm(c.String(flagAlgorithm)); err != nil {
 		return cfg, err
 	}
 	return cfg, nil
@@ -259,128 +225,12 @@ func checkLimit(limit, disksize uint64) error {
 	return nil
 }
 
-// servingArgs returns the arguments that make this program the keeper of cfg; serveSpawned reads
-// them. They are plain, so that ps shows what runs.
-func servingArgs(cfg daemon.Config) []string {
-	args := deviceArgs(flagServe, cfg)
-	if cfg.Backing != "" { // of the keeper, which hands it to workers
-		args = append([]string{args[0], "--" + flagSpill + "=" + cfg.Backing}, args[1:]...)
+// mountHere becomes the server of cfg, which prints the path of the device when that is ready.
+func mountHere(c *cli.Context, cfg zramfsd.Config) error {
+	for _, name := range []string{flagJSON, flagVerbose} {
+		if c.Bool(name) {
+			return usageError("mount: --%s and --%s exclude each other: the server prints the path and its log", flagForeground, name)
+		}
 	}
-	return args
-}
-
-// workArgs returns the arguments that make it a worker; serveAsWorker reads them.
-func workArgs(cfg daemon.Config) []string {
-	args := deviceArgs(flagWork, cfg)
-	if cfg.Foreground {
-		args = append([]string{args[0], "--" + flagForeground}, args[1:]...)
-	}
-	return args
-}
-
-func deviceArgs(role string, cfg daemon.Config) []string {
-	args := []string{
-		"mount", "--" + role,
-		"--" + flagSize + "=" + strconv.FormatUint(cfg.Disksize, 10),
-		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
-		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
-	}
-	if cfg.Latency != pmqos.Auto { // a program of before has no such flag
-		args = append(args, "--"+flagLatency+"="+string(cfg.Latency))
-	}
-	if cfg.Cold != idlework.Default { // as above
-		args = append(args, "--"+flagCold+"="+cfg.Cold.String())
-	}
-	if cfg.Scrub == 0 {
-		args = append(args, "--"+flagScrub+"=off")
-	} else if cfg.Scrub != idlework.ScrubEvery { // as above
-		args = append(args, "--"+flagScrub+"="+cfg.Scrub.String())
-	}
-	if cfg.SpillDaily != idlework.SpillDaily { // as above
-		args = append(args, "--"+flagSpillDaily+"="+strconv.FormatUint(cfg.SpillDaily, 10))
-	}
-	if cfg.OnFull != store.FullSpill && cfg.OnFull != "" { // as above
-		args = append(args, "--"+flagOnFull+"="+string(cfg.OnFull))
-	}
-	if cfg.Memory != store.MemoryAuto {
-		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))
-	}
-	if cfg.CreatedDir {
-		args = append(args, "--"+flagCreated)
-	}
-	return append(args, "--", cfg.Dir)
-}
-
-// keeperConfig is servingConfig for a keeper. The command has passed it a number of descriptors
-// behind the standard ones. It leaves its mount namespace first, for which the program is executed
-// again.
-func keeperConfig(c *cli.Context, descriptors int) (daemon.Config, error) {
-	namespace, stays, err := protect.LeaveNamespace(descriptors)
-	if err != nil {
-		return daemon.Config{}, err
-	}
-	cfg, err := servingConfig(c, namespace)
-	if stays.Name != "" {
-		cfg.Early = append(cfg.Early, stays)
-	}
-	return cfg, err
-}
-
-// servingConfig is deviceConfig for a process that serves. It becomes an I/O flusher first, for
-// which the program is executed again. Paths are those of the namespace.
-func servingConfig(c *cli.Context, namespace *protect.Namespace) (cfg daemon.Config, err error) {
-	flusher := protect.BecomeIOFlusher()
-	err = namespace.Do(func() error {
-		cfg, err = deviceConfig(c)
-		return err
-	})
-	cfg.Namespace, cfg.Early = namespace, []status.Protection{flusher}
-	return cfg, err
-}
-
-// serveSpawned runs the process that swapdev.StartDevice starts.
-func serveSpawned(c *cli.Context) error {
-	cfg, err := keeperConfig(c, 1) // daemon.ReadyFD
-	if err != nil {
-		return err
-	}
-	cfg.CreatedDir = c.Bool(flagCreated)
-	cfg.OnEnd = func(out io.Writer) error { return swapdev.ForgetEnded(out, host.Local) }
-	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
-}
-
-// serveAsWorker runs the process that a keeper starts. It has inherited the settings that the
-// keeper could make for its threads.
-func serveAsWorker(c *cli.Context) error {
-	namespace, err := protect.InheritedNamespace()
-	if err != nil {
-		return err
-	}
-	cfg, err := servingConfig(c, namespace)
-	if err != nil {
-		return err
-	}
-	cfg.Foreground = c.Bool(flagForeground)
-	if daemon.Work(cfg) != nil { // the keeper reports the error
-		return exitWith(exitFailure)
-	}
-	return nil
-}
-
-// serveForeground serves the device in this process.
-func serveForeground(c *cli.Context) error {
-	cfg, err := keeperConfig(c, 0)
-	if err != nil {
-		return err
-	}
-	cfg.Foreground = true
-	said, err := newNarration(c, c.App.ErrWriter)
-	if err != nil {
-		return err
-	}
-	// This process serves the mount, so reading a file there would block: no status.
-	cfg.OnReady = func(report *status.Report) error {
-		return errors.Join(announceDevice(c, said, cfg, report, nil), notify.Ready(report.PID, deviceStatus(report)))
-	}
-	return swapdev.ServeHere(c.Context, cfg)
+	return swapdev.ServeHere(cfg, c.Bool(flagQuiet))
 }

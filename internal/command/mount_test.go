@@ -8,61 +8,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/daemon"
-	"github.com/zramfs/zramfs/internal/idlework"
-	"github.com/zramfs/zramfs/internal/pmqos"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
 // parseMount parses a command line of mount without mounting.
-func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err error) {
+func parseMount(t *testing.T, args []string) (cfg zramfsd.Config, err error) {
 	t.Helper()
 	app := newApp(io.Discard, io.Discard)
 	app.Command("mount").Action = func(c *cli.Context) error {
 		var err error
 		cfg, err = deviceConfig(c)
-		cfg.CreatedDir, serve = c.Bool(flagCreated), c.Bool(flagServe)
 		return err
 	}
 	err = runApp(app, append([]string{"zramfs"}, args...))
-	return cfg, serve, err
-}
-
-// TestServingArgs wants the process that mount starts to read mount's configuration.
-func TestServingArgs(t *testing.T) {
-	disksize := uint64(0) // of a device that gets its size later
-	for _, algorithm := range []string{"adaptive", "adaptive:entropy", "page", "page:dense", "lz4", "zstd(level=3)", "raw"} {
-		for _, dir := range []string{"/run/zram", "/run/-s", "/run/a b=c"} {
-			parsed, err := codec.Parse(algorithm)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := daemon.Config{Dir: dir, Disksize: disksize, Algorithm: parsed, MemLimit: 30 << 20, CreatedDir: true,
-				Memory: store.MemoryMemfd, Version: programVersion(), Latency: pmqos.Auto, Cold: idlework.Default, Scrub: idlework.ScrubEvery, SpillDaily: idlework.SpillDaily, OnFull: store.FullSpill}
-			if disksize != 0 {
-				want.Latency, want.Cold, want.Scrub, want.SpillDaily = pmqos.Off, idlework.Share(0), 0, 3<<30
-				want.OnFull = store.FullStall
-			}
-			if dir == "/run/-s" {
-				want.Scrub, want.Backing = 2*time.Hour, "/run/b c"
-			}
-			got, serve, err := parseMount(t, servingArgs(want))
-			if err != nil || !serve {
-				t.Fatalf("%v: %v, serve %v", servingArgs(want), err, serve)
-			}
-			if got.Dir != want.Dir || got.Disksize != want.Disksize || got.Algorithm != want.Algorithm ||
-				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir ||
-				got.Latency != want.Latency || got.Cold != want.Cold || got.Scrub != want.Scrub || got.SpillDaily != want.SpillDaily || got.OnFull != want.OnFull || got.Backing != want.Backing {
-				t.Errorf("%v read as %+v", servingArgs(want), got)
-			}
-			disksize = 5 << 30
-		}
-	}
+	return cfg, err
 }
 
 // TestF077 wants every impossible size refused with a line and the exit code of usage, before a
@@ -108,7 +71,6 @@ func TestMountRefuses(t *testing.T) {
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-p", "40000"}, "priority 40000")
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-p", "-1"}, "priority -1")
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-d", "never"}, `"never"`)
-	wantRefusal(t, dir, exitUsage, []string{"mount", "--work", "-s", "big", dir}, `size "big"`)
 	wantRefusal(t, dir, exitUsage, []string{"umount"}, "name one DIR")
 	wantRefusal(t, dir, exitFailure, []string{"umount", dir}, "no zramfs device at ")
 	wantRefusal(t, dir, exitFailure, []string{"mount", full}, "not empty")
@@ -142,7 +104,7 @@ func TestOthersRefuse(t *testing.T) {
 		{"config", exitUsage, "say what to do"}, {"config x", exitUsage, "say what to do"}, {"config show x", exitUsage, "say what to do"},
 		{"config show --config-root=", exitUsage, "--config-root is empty"},
 		{"generate", exitUsage, "alerts or grafana"}, {"generate x", exitUsage, "alerts or grafana"}, {"generate alerts x", exitUsage, "alerts or grafana"},
-		{"mount --transport ring DIR", exitUsage, "--transport is gone"}, {"mount --latency x DIR", exitUsage, `latency "x"`},
+		{"mount --latency x DIR", exitUsage, `latency "x"`},
 		{"mount --cold x DIR", exitUsage, "--cold"}, {"mount --scrub x DIR", exitUsage, "--scrub"},
 		{"mount --spill-daily x DIR", exitUsage, `--spill-daily "x"`}, {"mount --on-full x DIR", exitUsage, `--on-full: "x"`},
 		{"down --all DIR", exitUsage, "exclude each other"}, {"down --all -J", exitUsage, "exclude each other"}, {"down DIR DIR", exitUsage, "one DIR at most"},

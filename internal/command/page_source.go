@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
 	"github.com/zramfs/zramfs/internal/sample"
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -34,7 +35,7 @@ func said(t *testing.T, args string, do cli.ActionFunc) (string, error) {
 // may be those of an up at the same time.
 func TestUpAlreadyMissesAreas(t *testing.T) {
 	d := wellDevice()
-	d.Record = &swapdev.Record{Loops: []swapdev.NotedLoop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}, {Path: "/dev/loop5"}}}
+	d.Record = &uprecord.Record{Loops: []uprecord.Loop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}, {Path: "/dev/loop5"}}}
 	told := 0
 	w := wish{set: func(string) bool { return false }, tell: func(int, string) error { told++; return nil }}
 	d.Keeper = 42
@@ -105,7 +106,7 @@ func TestGrowFits(t *testing.T) {
 		return u, err
 	}
 	first := wellDevice()
-	first.Record = &swapdev.Record{Discard: "pages"}
+	first.Record = &uprecord.Record{Discard: "pages"}
 	u, err := fit("", first)
 	if err != nil || u.Config.Algorithm.String() != "adaptive" || u.Swap.Priority != 99 || u.Swap.Discard != loopsetup.DiscardPages || u.Swap.Keep {
 		t.Errorf("%s, %+v, %v", u.Config.Algorithm, u.Swap, err)
@@ -115,7 +116,7 @@ func TestGrowFits(t *testing.T) {
 	if err != nil || u.Config.Algorithm.String() != "lz4" || u.Swap.Priority != 7 || u.Swap.Discard != loopsetup.DiscardOnce || !u.Swap.Keep {
 		t.Errorf("with flags: %s, %+v, %v", u.Config.Algorithm, u.Swap, err)
 	}
-	first.Record = &swapdev.Record{Discard: "both"}
+	first.Record = &uprecord.Record{Discard: "both"}
 	if u, err = fit("-d once", first); err != nil || u.Swap.Discard != loopsetup.DiscardOnce {
 		t.Errorf("with a discard: %+v, %v", u.Swap, err)
 	}

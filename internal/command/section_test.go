@@ -11,6 +11,7 @@ import (
 	"github.com/zramfs/zramfs/internal/config"
 	"github.com/zramfs/zramfs/internal/notify"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 // The device of a section is where it is up, else where the configuration has it. A device that a
@@ -18,7 +19,7 @@ import (
 func TestSectionDir(t *testing.T) {
 	conf := &config.Config{Sections: []*config.Section{{Name: "zram1", Dir: "/srv/archive"}, {Name: "zram2", Dir: "/run/zram3"}}}
 	asked := func(dir, section string) swapdev.Device {
-		return swapdev.Device{Dir: dir, Record: &swapdev.Record{Dir: dir, Section: section}}
+		return swapdev.Device{Dir: dir, Record: &uprecord.Record{Dir: dir, Section: section}}
 	}
 	for _, test := range []struct {
 		section string

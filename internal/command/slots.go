@@ -6,14 +6,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/host"
-	"github.com/zramfs/zramfs/internal/swapdev"
 )
 
-const (
-	flagSlots  = swapdev.SlotsPolicyFlag
-	flagKeeper = swapdev.SlotsKeeperFlag
-)
+const flagSlots = "slots"
 
 // slotsHelp explains the policies in the help of up.
 const slotsHelp = "With --slots free the kernel frees the swap slot of a page that it has read back, as it does on kernel zram. " +
@@ -26,23 +21,4 @@ const slotsHelp = "With --slots free the kernel frees the swap slot of a page th
 func slotsFlag() cli.Flag {
 	return &cli.StringFlag{Name: flagSlots, Value: string(ballast.Auto),
 		Usage: "`WHEN` to free the swap slot of a page that is in memory again: auto, free or keep"}
-}
-
-// slotsCommand is started by up alone.
-func slotsCommand() *cli.Command {
-	return &cli.Command{
-		Name:      swapdev.SlotsCommand,
-		Usage:     "make the kernel free swap slots (started by up)",
-		ArgsUsage: "AREA...",
-		Hidden:    true,
-		Flags:     []cli.Flag{slotsFlag(), &cli.IntFlag{Name: flagKeeper, Usage: "end with the process `PID`"}},
-		Action: func(c *cli.Context) error {
-			policy, err := ballast.ParsePolicy(c.String(flagSlots))
-			if err != nil || policy == ballast.Keep || c.NArg() == 0 || c.Int(flagKeeper) <= 0 {
-				return usageError("%s is for up, which starts it", swapdev.SlotsCommand)
-			}
-			groups, _ := host.Local.MemoryHierarchy() // without it the process stays in its group
-			return ballast.Run(ballast.Config{Policy: policy, Areas: c.Args().Slice(), Keeper: c.Int(flagKeeper), Groups: groups.Top})
-		},
-	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -196,14 +197,14 @@ func TestHealth(t *testing.T) {
 		{"restarts long ago", func(d *swapdev.Device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 3 }, ""},
 		{"restart storm", func(d *swapdev.Device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 4 }, "restarted 1056 times, 4 times within 10 minutes"},
 		{"an area gone", func(d *swapdev.Device) {
-			d.Record = &swapdev.Record{Loops: []swapdev.NotedLoop{{Path: "/dev/loop3", Sequence: 1}, {Path: "/dev/loop4", Sequence: 2}, {Path: "/dev/loop5", Sequence: 3}}}
+			d.Record = &uprecord.Record{Loops: []uprecord.Loop{{Path: "/dev/loop3", Sequence: 1}, {Path: "/dev/loop4", Sequence: 2}, {Path: "/dev/loop5", Sequence: 3}}}
 		},
 			"2 of 3 swap areas off: /dev/loop4 /dev/loop5"},
 		{"all areas there", func(d *swapdev.Device) {
-			d.Record = &swapdev.Record{Loops: []swapdev.NotedLoop{{Path: "/dev/loop3", Sequence: 1}}}
+			d.Record = &uprecord.Record{Loops: []uprecord.Loop{{Path: "/dev/loop3", Sequence: 1}}}
 		}, ""},
 		{"swap off", func(d *swapdev.Device) {
-			d.Record, d.Swaps = &swapdev.Record{Loops: []swapdev.NotedLoop{{Path: "/dev/loop3", Sequence: 1}}}, nil
+			d.Record, d.Swaps = &uprecord.Record{Loops: []uprecord.Loop{{Path: "/dev/loop3", Sequence: 1}}}, nil
 		}, ""},
 		{"swap nearly full", func(d *swapdev.Device) { d.Swaps[0].Used = d.Swaps[0].Size/100*91 + d.SwapUse.Slots.Ballast }, "91% of its swap is used"},
 		{"swap not full", func(d *swapdev.Device) { d.Swaps[0].Used = d.Swaps[0].Size / 100 * 89 }, ""},

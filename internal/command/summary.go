@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/estimate"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // A summary describes the new device of up or mount; its JSON is what --json prints.
@@ -38,7 +38,7 @@ type memorySummary struct {
 }
 
 // newSummary describes the device that cfg asked for, which d is if it was asked.
-func newSummary(cfg daemon.Config, report *status.Report, d swapdev.Device, said *swapdev.Narration) summary {
+func newSummary(cfg zramfsd.Config, report *status.Report, d swapdev.Device, said *swapdev.Narration) summary {
 	s := summary{Dir: report.Dir, Data: swapdev.Device{Dir: report.Dir}.Data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
 		Loops: []string{}, Warnings: append(byCure(said.Warnings), sizeWarnings(cfg)...)}
 	if d.Status == nil {
@@ -56,7 +56,7 @@ func newSummary(cfg daemon.Config, report *status.Report, d swapdev.Device, said
 }
 
 // sizeWarnings warns of sizes that this machine's memory cannot hold.
-func sizeWarnings(cfg daemon.Config) []string {
+func sizeWarnings(cfg zramfsd.Config) []string {
 	ram, err := host.Local.MemTotal()
 	if err != nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/estimate"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // smallSummary is the summary of a device of 1 GiB used as swap.
@@ -21,7 +21,7 @@ func smallSummary(t *testing.T, limit uint64, said *swapdev.Narration) summary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSummary(daemon.Config{Dir: "/run/zram", Disksize: 1 << 30, MemLimit: limit, Algorithm: algorithm},
+	s := newSummary(zramfsd.Config{Dir: "/run/zram", Disksize: 1 << 30, MemLimit: limit, Algorithm: algorithm},
 		&status.Report{Dir: "/run/zram", Disksize: 1 << 30},
 		swapdev.Device{SwapUse: swapdev.SwapUse{Slots: swapdev.SlotsProcess{PID: 44, Memory: 3 << 20}},
 			Status: &status.Status{Memory: status.Memory{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}, ProcessMemoryBytes: 25 << 20}}, said)
@@ -56,7 +56,7 @@ func TestSummary(t *testing.T) {
 	if got := s.memoryText(); !strings.Contains(got, "at most 284M when full: --mem-limit 256M") {
 		t.Errorf("with a limit: %q", got)
 	}
-	if s = newSummary(daemon.Config{}, &status.Report{Dir: "/run/zram"}, swapdev.Device{}, &swapdev.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
+	if s = newSummary(zramfsd.Config{}, &status.Report{Dir: "/run/zram"}, swapdev.Device{}, &swapdev.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
 		t.Errorf("without a status: %q", s.memoryText())
 	}
 	if want := []string{"no cure", "a: b"}; !slices.Equal(s.Warnings, want) {

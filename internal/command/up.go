@@ -12,13 +12,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/doctor"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/notify"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -142,7 +142,7 @@ func upAt(c *cli.Context, at place) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	u := &swapdev.Up{Context: ctx, Out: o.said, Machine: host.Local, Config: o.cfg, Args: servingArgs, Swap: o.swap, Tell: at.tell}
+	u := &swapdev.Up{Context: ctx, Out: o.said, Machine: host.Local, Config: o.cfg, Swap: o.swap, Tell: at.tell}
 	if err := u.Run(); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func upAt(c *cli.Context, at place) error {
 
 // An upOrder is everything that the flags of up say.
 type upOrder struct {
-	cfg  daemon.Config
+	cfg  zramfsd.Config
 	swap swapdev.SwapConfig
 	said *swapdev.Narration
 }

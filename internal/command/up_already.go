@@ -12,17 +12,17 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // A wish is the request of an up command.
 type wish struct {
-	cfg  daemon.Config
+	cfg  zramfsd.Config
 	swap swapdev.SwapConfig
 	set  func(flag string) bool // whether the flag was given
 	tell func(pid int, status string) error
@@ -53,7 +53,7 @@ func sayUp(c *cli.Context, said *swapdev.Narration, d swapdev.Device, w wish) er
 	case flagQuiet:
 		return nil
 	case flagJSON:
-		s := newSummary(daemon.Config{Dir: d.Dir, Disksize: d.Status.Disksize, MemLimit: d.Status.MemLimit, Algorithm: w.cfg.Algorithm},
+		s := newSummary(zramfsd.Config{Dir: d.Dir, Disksize: d.Status.Disksize, MemLimit: d.Status.MemLimit, Algorithm: w.cfg.Algorithm},
 			&status.Report{Dir: d.Dir, Disksize: d.Status.Disksize}, d, said)
 		s.Algorithm, s.Loops, s.Priority = d.Status.Algorithm, swapdev.LoopPaths(d.Loops), &swap.Priority
 		return printJSON(c.App.Writer, map[string]summary{"up": s})

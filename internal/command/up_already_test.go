@@ -11,11 +11,12 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/uprecord"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 	"github.com/zramfs/zramfs/store"
 )
@@ -27,12 +28,12 @@ func TestUpWithOtherValues(t *testing.T) {
 		Status: &status.Status{Disksize: 1 << 30, Algorithm: "adaptive", Latency: status.Latency{Policy: string(pmqos.Auto)}},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
 	}
-	d.Record = &swapdev.Record{Tune: tune.Keep, Discard: string(loopsetup.DiscardPages)}
+	d.Record = &uprecord.Record{Tune: tune.Keep, Discard: string(loopsetup.DiscardPages)}
 	lz4, err := codec.Parse("lz4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29, Latency: pmqos.Off},
+	w := wish{cfg: zramfsd.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29, Latency: pmqos.Off},
 		swap: swapdev.SwapConfig{Priority: 5, Devices: 2, Tune: tune.Recommended, Slots: ballast.Free, Discard: loopsetup.DiscardNone, Keep: true}}
 	for _, test := range []struct{ given, has, wants string }{
 		{"", "", ""},
@@ -120,7 +121,7 @@ func TestUpNamesWhatChangesInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wish{cfg: daemon.Config{Disksize: 987360 << 10, Algorithm: zstd, MemLimit: 1 << 29, Backing: "/srv/c d"}, swap: swapdev.SwapConfig{Priority: 5}}
+	w := wish{cfg: zramfsd.Config{Disksize: 987360 << 10, Algorithm: zstd, MemLimit: 1 << 29, Backing: "/srv/c d"}, swap: swapdev.SwapConfig{Priority: 5}}
 	const set, down = "zramfs set '/run/a b' ", "zramfs down '/run/a b', then up"
 	for given, want := range map[string]string{
 		"mem-limit":           "a memory limit of 964.2M; you asked for a memory limit of 512M. To change it: " + set + "mem-limit=512M",

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/monitor"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -70,7 +70,7 @@ func TestMemoryAddsUpEverywhere(t *testing.T) {
 		if all := r.sides(); !slices.ContainsFunc(all, func(s statusLine) bool { return s == statusLine{"memory", line} }) {
 			t.Errorf("%s: status has %q, want %s", name, all, line)
 		}
-		s := newSummary(daemon.Config{}, &status.Report{}, d, &swapdev.Narration{})
+		s := newSummary(zramfsd.Config{}, &status.Report{}, d, &swapdev.Narration{})
 		if m := s.Memory; m.Now != taken || m.Store+m.Processes+m.Slots != taken || !strings.HasPrefix(s.memoryText(), "  memory   "+line+"; ") {
 			t.Errorf("%s: up has %+v, %s", name, m, s.memoryText())
 		}

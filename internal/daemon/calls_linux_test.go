@@ -20,6 +20,7 @@ import (
 	"github.com/zramfs/zramfs/internal/idlework"
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -93,8 +94,8 @@ func passFiles(t *testing.T, s *fusefs.Session, m *store.Memory, b *backing) {
 // newTestWorker is a worker as Work makes it, with the order to serve.
 func newTestWorker(t *testing.T, logs *Logs, sent *strings.Builder) *worker {
 	w := &worker{
-		cfg: Config{Dir: t.TempDir(), Disksize: 1 << 20, Algorithm: parse(t, "lz4"), Memory: store.MemoryMemfd, Latency: pmqos.Low, Cold: idlework.Default,
-			Scrub: time.Hour, SpillDaily: 1 << 30},
+		cfg: Config{Config: zramfsd.Config{Dir: t.TempDir(), Disksize: 1 << 20, Algorithm: parse(t, "lz4"), Memory: store.MemoryMemfd, Latency: pmqos.Low, Cold: idlework.Default,
+			Scrub: time.Hour, SpillDaily: 1 << 30}},
 		news: newNewsWriter(sent), orders: make(chan keeperMsg, 4), logs: logs, log: logs.Logger(), ready: make(chan struct{}),
 		refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1),
 		answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),

@@ -7,48 +7,19 @@ import (
 	"errors"
 	"io"
 	"os"
-	"time"
 
-	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/idlework"
-	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
 // deviceName is the device's name below dev and block.
 const deviceName = "zram0"
 
-// Config describes the device to serve.
+// Config describes the device to serve and how this program does it.
 type Config struct {
-	// Dir is the mount point: an existing directory, absolute and without symbolic links.
-	Dir string
-	// Disksize is the size of the device in bytes, as store.Config has it.
-	Disksize uint64
-	// Algorithm chooses the codec of each page.
-	Algorithm codec.Algorithm
-	// MemLimit bounds the memory that the store takes, in bytes; 0 is no limit.
-	MemLimit uint64
-	// Backing is the path of the file or block device that pages are written back to, absolute;
-	// empty for none.
-	Backing string
-	// SpillDaily is how many bytes of pages may go to Backing in 24 hours without being asked for.
-	SpillDaily uint64
-	// OnFull says what a write does that finds the memory limit reached; empty is store.FullSpill.
-	OnFull store.OnFull
-	// Latency decides when idle processors are kept from halting.
-	Latency pmqos.Policy
-	// Cold is the part of a processor that may go into packing pages that are not used for long.
-	Cold idlework.Share
-	// Scrub is the time from one scrub to the next; 0 for none.
-	Scrub time.Duration
-	// Memory is the kind of memory of the image.
-	Memory store.MemoryKind
-	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.
-	CreatedDir bool
-	// Foreground means that log lines go to stderr.
-	Foreground bool
+	zramfsd.Config
 	// Version is the version of the program for Status.
 	Version string
 	// Early are the protections that the process has or lacks since before it had this Config.
@@ -56,10 +27,10 @@ type Config struct {
 	// Namespace is what protect.LeaveNamespace returned: where paths are looked up.
 	Namespace *protect.Namespace
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
-	WorkArgs func(Config) []string
+	WorkArgs func(zramfsd.Config) []string
 	// DeviceArgs returns the arguments that make this program the keeper of a configuration, for
-	// extraDevices devices; nil where there can be none.
-	DeviceArgs func(Config) []string
+	// extra devices; nil where there can be none.
+	DeviceArgs func(zramfsd.Config) []string
 	// OnReady, when set, is told the report that a spawned process would announce. An error of it
 	// ends the process.
 	OnReady func(*status.Report) error
@@ -69,7 +40,7 @@ type Config struct {
 }
 
 // Run is the keeper of a device until that is unmounted. When the device can be opened, Run
-// announces it on ready, the descriptor that Spawn left, and to cfg.OnReady; ready may be nil. Run
+// announces it on ready, zramfsd.ReadyFD, and to cfg.OnReady; ready may be nil. Run
 // closes ready.
 //
 // SIGTERM, SIGINT and the end of ctx unmount the device unless its data file is open; then Run logs

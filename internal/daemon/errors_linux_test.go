@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -41,7 +41,7 @@ func asksForLock(f *os.File) error {
 // TestKeeperLogsFailures has steps of the keeper fail that have no caller to tell.
 func TestKeeperLogsFailures(t *testing.T) {
 	said := make(lineSink, 16)
-	k := &keeper{cfg: Config{Dir: t.TempDir()}, locks: true, logger: slog.New(slog.NewTextHandler(said, nil)), extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
+	k := &keeper{cfg: Config{Config: zramfsd.Config{Dir: t.TempDir()}}, locks: true, logger: slog.New(slog.NewTextHandler(said, nil)), extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
@@ -76,13 +76,13 @@ func TestKeeperLogsFailures(t *testing.T) {
 			}
 		},
 		"make the device zram1: no device today": func() {
-			k.cfg.DeviceArgs = func(Config) []string { return []string{"fail"} }
+			k.cfg.DeviceArgs = func(zramfsd.Config) []string { return []string{"fail"} }
 			if number, errno := k.addExtra(); number != 0 || errno != syscall.ENOMEM {
 				t.Errorf("device %d, %v", number, errno)
 			}
 		},
 		"has the 15 extra devices that it may have": func() {
-			k.cfg.DeviceArgs = func(Config) []string { return []string{"fail"} }
+			k.cfg.DeviceArgs = func(zramfsd.Config) []string { return []string{"fail"} }
 			k.extraDevices.there = 1<<16 - 2
 			if number, errno := k.addExtra(); number != 0 || errno != syscall.ENOMEM {
 				t.Errorf("device %d, %v", number, errno)
@@ -142,7 +142,7 @@ func TestWorkerIsStopped(t *testing.T) {
 
 // TestClosingFails closes what is closed: each step that takes a device apart says so.
 func TestClosingFails(t *testing.T) {
-	k := &keeper{cfg: Config{Disksize: 1 << 20, Memory: store.MemoryMemfd}}
+	k := &keeper{cfg: Config{Config: zramfsd.Config{Disksize: 1 << 20, Memory: store.MemoryMemfd}}}
 	if err := k.makeMemory(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func newBackingDevice(t *testing.T) *backing {
 // has it too.
 func TestNextImageKeepsTheBackingDevice(t *testing.T) {
 	for _, kept := range []bool{false, true} {
-		k := &keeper{cfg: Config{Memory: store.MemoryMemfd}}
+		k := &keeper{cfg: Config{Config: zramfsd.Config{Memory: store.MemoryMemfd}}}
 		i, err := k.newImage(1 << 20)
 		if err != nil {
 			t.Fatal(err)
@@ -208,16 +208,7 @@ func TestNextImageKeepsTheBackingDevice(t *testing.T) {
 	}
 }
 
-// TestAnnouncementFails has no file that can be waited for.
-func TestAnnouncementFails(t *testing.T) {
-	f, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := await(f, time.Minute); !errors.Is(err, os.ErrNoDeadline) {
-		t.Errorf("waited: %v", err)
-	}
+func TestIgnoreClosed(t *testing.T) {
 	if err := ignoreClosed(unix.EIO); err != unix.EIO || ignoreClosed(os.ErrClosed) != nil {
 		t.Errorf("closed: %v", err)
 	}
@@ -244,7 +235,7 @@ func TestImageProtection(t *testing.T) {
 
 // TestNoSockets has no file for the sockets of commands: the device works, and says what does not.
 func TestNoSockets(t *testing.T) {
-	k := &keeper{cfg: Config{Dir: t.TempDir()}}
+	k := &keeper{cfg: Config{Config: zramfsd.Config{Dir: t.TempDir()}}}
 	restore := filesLeft(t, 0)
 	k.listen()
 	restore()
@@ -297,7 +288,7 @@ func TestLogsDrain(t *testing.T) {
 // TestDoomedBeforeItStarts starts a worker that the supervision has killed before: it ends.
 func TestDoomedBeforeItStarts(t *testing.T) {
 	p := &process{doomed: true}
-	if err := p.start(Config{WorkArgs: func(Config) []string { return []string{"hang"} }}, program{}, nil, nil); err != nil {
+	if err := p.start(Config{WorkArgs: func(zramfsd.Config) []string { return []string{"hang"} }}, program{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if how := p.follow(func(workerMsg) {}); how == nil || !strings.Contains(how.Error(), "signal: killed") {
@@ -327,5 +318,20 @@ func TestMountCannotBeHeld(t *testing.T) {
 	}
 	if err := session.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// reap waits for all children.
+func reap(t *testing.T) {
+	t.Helper()
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(-1, &status, 0, nil)
+		if errors.Is(err, syscall.ECHILD) {
+			return
+		}
+		if err != nil && !errors.Is(err, syscall.EINTR) {
+			t.Fatal(err)
+		}
 	}
 }

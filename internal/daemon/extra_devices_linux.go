@@ -17,6 +17,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // A hotRequest asks the keeper for an extra device of its directory, or for the end of one. The
@@ -146,7 +147,7 @@ func (k *keeper) addExtra() (int, syscall.Errno) {
 	}
 	algorithm, err := codec.Parse(codec.Algorithms()[0])
 	if err == nil {
-		cfg := Config{Dir: fusefs.ExtraDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Cold: k.cfg.Cold, Scrub: k.cfg.Scrub, SpillDaily: k.cfg.SpillDaily, OnFull: k.cfg.OnFull, Memory: k.cfg.Memory}
+		cfg := zramfsd.Config{Dir: fusefs.ExtraDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Cold: k.cfg.Cold, Scrub: k.cfg.Scrub, SpillDaily: k.cfg.SpillDaily, OnFull: k.cfg.OnFull, Memory: k.cfg.Memory}
 		err = k.startExtra(number, k.cfg.DeviceArgs(cfg))
 	}
 	if err != nil {
@@ -159,19 +160,18 @@ func (k *keeper) addExtra() (int, syscall.Errno) {
 
 // startExtra starts the keeper of a device and waits until that can be opened.
 func (k *keeper) startExtra(number int, args []string) error {
-	var cmd *exec.Cmd
-	var announcement *os.File
+	var starting *zramfsd.Starting
 	err := k.cfg.Namespace.Do(func() (err error) {
-		cmd, announcement, err = begin(args)
+		starting, err = zramfsd.Begin("/proc/self/exe", args)
 		return err
 	})
+	if err == nil {
+		_, err = starting.Ready()
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = announcement.Close() }() // only read from
-	if _, err := await(announcement, spawnTimeout); err != nil {
-		return abandon(cmd, err, spawnTimeout)
-	}
+	cmd := starting.Cmd
 	device := &extraKeeper{cmd.Process, make(chan struct{})}
 	k.extraDevices.mu.Lock()
 	defer k.extraDevices.mu.Unlock()

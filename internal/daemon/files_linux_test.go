@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/control"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -67,7 +68,7 @@ func TestNoMoreFiles(t *testing.T) {
 	if err := errors.Join(os.WriteFile(backed, make([]byte, 1<<20), 0o600), os.WriteFile(kernel, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Disksize: 1 << 20, Memory: store.MemoryMemfd, Backing: backed, WorkArgs: func(Config) []string { return []string{"die"} }}
+	cfg := Config{Config: zramfsd.Config{Disksize: 1 << 20, Memory: store.MemoryMemfd, Backing: backed}, WorkArgs: func(zramfsd.Config) []string { return []string{"die"} }}
 	k := &keeper{cfg: cfg, locks: true, logger: slog.New(slog.DiscardHandler), quiet: make(chan struct{}), extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	close(k.quiet)
 	own, err := openProgram("/proc/self/exe")
@@ -169,7 +170,7 @@ func TestMakeAnew(t *testing.T) {
 		"refused":          {answers: []error{errUpgrading, errReplaced}, want: errReplaced},
 		"not closed":       {answers: []error{nil}, closed: true, want: os.ErrClosed},
 	} {
-		k := &keeper{cfg: Config{Memory: store.MemoryMemfd}, events: make(chan event), logger: slog.New(slog.DiscardHandler)}
+		k := &keeper{cfg: Config{Config: zramfsd.Config{Memory: store.MemoryMemfd}}, events: make(chan event), logger: slog.New(slog.DiscardHandler)}
 		before, err := k.newImage(0)
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // A keeper holds what a device cannot lose while pages are swapped to it: the connections with the
@@ -69,8 +70,8 @@ func serve(ctx context.Context, cfg Config, announce func(*status.Report) error)
 		extraDevices: extraDevices{keepers: map[int]*extraKeeper{}},
 	}
 	takeName()
-	k.group = protect.SettleCgroup(host.Local, machineMemory(), Tasks()) // before anything is taken that counts there
-	_, _ = protect.ForbidCore(), protect.AvoidOOM()                      // the worker does the same, and reports it
+	k.group = protect.SettleCgroup(host.Local, machineMemory(), zramfsd.Tasks()) // before anything is taken that counts there
+	_, _ = protect.ForbidCore(), protect.AvoidOOM()                              // the worker does the same, and reports it
 	k.logs = openLogs(cfg)
 	k.logger = k.logs.Logger()
 	announced := false
@@ -216,7 +217,7 @@ func (k *keeper) sayReady(r *status.Report) {
 		if p.State != status.OK {
 			k.note(telemetry.Unprotected, fmt.Sprintf("%s: %s: %s", p.Name, p.State, p.Detail))
 		}
-		if p.State != status.OK && !k.cfg.Foreground { // there, the user has just been shown them
+		if p.State != status.OK {
 			k.logger.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -147,7 +148,7 @@ func TestAgesStatus(t *testing.T) {
 // The directory of the mount goes, unless something is in it or it has gone before.
 func TestRemoveDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
-	k := &keeper{cfg: Config{Dir: dir}}
+	k := &keeper{cfg: Config{Config: zramfsd.Config{Dir: dir}}}
 	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}

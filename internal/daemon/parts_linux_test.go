@@ -22,6 +22,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -208,7 +209,7 @@ func TestWorkerBacking(t *testing.T) {
 // logs what fusefs says.
 func TestWorkerParts(t *testing.T) {
 	logs, said := quietLogs(t)
-	w := &worker{cfg: Config{MemLimit: 1 << 20}, logs: logs, log: logs.Logger()}
+	w := &worker{cfg: Config{Config: zramfsd.Config{MemLimit: 1 << 20}}, logs: logs, log: logs.Logger()}
 	if own := w.cpuTime(); own <= 0 {
 		t.Errorf("it has taken %v", own)
 	}
@@ -246,7 +247,7 @@ func TestKeeperSaysReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		logs, said := quietLogs(t)
-		k := &keeper{cfg: Config{Foreground: foreground, Algorithm: parse(t, "lz4")}, session: session, logger: logs.Logger()}
+		k := &keeper{cfg: Config{Config: zramfsd.Config{Foreground: foreground, Algorithm: parse(t, "lz4")}}, session: session, logger: logs.Logger()}
 		k.sayReady(&status.Report{Protections: []status.Protection{
 			{Name: "good", State: status.OK}, {Name: "bad", State: status.Warn, Detail: "why"},
 		}})

@@ -18,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // A process is a worker as its keeper sees it. Its first fields belong to the supervision.
@@ -101,7 +102,7 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, b *backin
 	}
 	cmd := &exec.Cmd{
 		Path:        from.path(),
-		Args:        append([]string{servingName}, cfg.WorkArgs(cfg)...),
+		Args:        append([]string{zramfsd.ServingName}, cfg.WorkArgs(cfg.Config)...),
 		Dir:         "/",
 		ExtraFiles:  append([]*os.File{ordersR, newsW}, files...),
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's signals are the keeper's to hear

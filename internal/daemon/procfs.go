@@ -18,12 +18,7 @@ func machineMemory() uint64 {
 	return n
 }
 
-// servingName is what keeper and worker are started as. When systemd ends all processes at
-// shutdown, it leaves alone those of root whose first argument begins with @. The swapoff that it
-// does after that needs these two.
-const servingName = "@" + status.ServerName
-
-// takeName sets ProcessName. A process that was started as /proc/self/exe is called "exe" before.
+// takeName sets the name that commands know. A process that was started as /proc/self/exe is called "exe" before.
 // Commands recognise a serving process by its name.
 func takeName() {
 	_ = os.WriteFile("/proc/self/comm", []byte(status.ServerName), 0) // commands then show less

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -91,7 +92,7 @@ func TestUptime(t *testing.T) {
 func TestResizeIsRefused(t *testing.T) {
 	needMemoryFiles(t)
 	logs, said := quietLogs(t)
-	k := &keeper{cfg: Config{Memory: store.MemoryMemfd}, logger: logs.Logger(), quiet: make(chan struct{})}
+	k := &keeper{cfg: Config{Config: zramfsd.Config{Memory: store.MemoryMemfd}}, logger: logs.Logger(), quiet: make(chan struct{})}
 	close(k.quiet)
 	k.image.Store(&image{})
 	got := told(t, func(p *process) {
@@ -165,7 +166,7 @@ func childOrphan() error {
 // TestFollowEndsWhatIsLeft has a worker end whose news another process keeps open: that ends too.
 func TestFollowEndsWhatIsLeft(t *testing.T) {
 	p := &process{}
-	if err := p.start(Config{WorkArgs: func(Config) []string { return []string{"orphan"} }}, program{}, nil, nil); err != nil {
+	if err := p.start(Config{WorkArgs: func(zramfsd.Config) []string { return []string{"orphan"} }}, program{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	left, ended := uint64(0), make(chan error, 1)

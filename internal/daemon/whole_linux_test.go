@@ -28,6 +28,7 @@ import (
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -35,10 +36,13 @@ import (
 // size of the device.
 func wholeConfig() (cfg Config, err error) {
 	cfg = Config{
-		Dir: os.Args[2], Memory: store.MemoryMemfd, Foreground: true, Version: "1.2", MemLimit: 8 << 20, CreatedDir: true,
-		Latency: pmqos.Low, Cold: idlework.Default, Scrub: time.Hour, SpillDaily: 1 << 30,
-		WorkArgs:   func(c Config) []string { return []string{"work", c.Dir, fmt.Sprint(c.Disksize)} },
-		DeviceArgs: func(c Config) []string { return []string{"keep", c.Dir, fmt.Sprint(c.Disksize)} },
+		Config: zramfsd.Config{
+			Dir: os.Args[2], Memory: store.MemoryMemfd, Foreground: true, MemLimit: 8 << 20, CreatedDir: true,
+			Latency: pmqos.Low, Cold: idlework.Default, Scrub: time.Hour, SpillDaily: 1 << 30,
+		},
+		Version:    "1.2",
+		WorkArgs:   func(c zramfsd.Config) []string { return []string{"work", c.Dir, fmt.Sprint(c.Disksize)} },
+		DeviceArgs: func(c zramfsd.Config) []string { return []string{"keep", c.Dir, fmt.Sprint(c.Disksize)} },
 		Early:      []status.Protection{{Name: status.NameIOFlusher, State: status.OK}},
 		OnEnd: func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "  ended \t well")
@@ -63,7 +67,7 @@ func childKeep() error {
 	cfg, err := wholeConfig()
 	if err == nil {
 		cfg.CreatedDir = !strings.Contains(cfg.Dir, "/devices/") // that is a part of the attributes
-		err = Run(context.Background(), cfg, os.NewFile(ReadyFD, "ready"))
+		err = Run(context.Background(), cfg, os.NewFile(zramfsd.ReadyFD, "ready"))
 	}
 	whatIsLeft("keeper")
 	return err

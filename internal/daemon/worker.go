@@ -20,6 +20,7 @@ import (
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/telemetry"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -130,7 +131,7 @@ func (w *worker) prepare() (err error) {
 	if err := errors.Join(err, w.memory.Check()); err != nil {
 		return err
 	}
-	w.protections = append(w.protections, protect.Populate(sparePool()))
+	w.protections = append(w.protections, protect.Populate(zramfsd.WorkerThreads()))
 	w.news.send(workerMsg{Prepared: true, Heir: true})
 	return nil
 }
@@ -229,7 +230,7 @@ func (w *worker) serve() (err error) {
 	if err := protect.PopulateRuntime(); err != nil {
 		w.log.Warn("serving may wait for memory: " + err.Error())
 	}
-	group := protect.Settled(protect.CheckCgroup(host.Local, machineMemory(), sparePool()), w.facts.Group) // with room for the next worker
+	group := protect.Settled(protect.CheckCgroup(host.Local, machineMemory(), zramfsd.WorkerThreads()), w.facts.Group) // with room for the next worker
 	w.protections = append(w.protections, protect.CheckPIDNamespace(host.Local), group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = status.MergeProtections(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
@@ -295,23 +296,6 @@ func (w *worker) listen() {
 		})
 	})
 }
-
-// attributeReaders is the number of reads of attributes at a time: fusefs has threads for as many.
-const attributeReaders = 4
-
-// sparePool is the number of operating system threads that can be needed at a time: those that run
-// goroutines, those of fusefs that wait for memory or for a request, those that measure a wake-up,
-// and some that wait for keeper and log.
-func sparePool() int {
-	return fusefs.Processors() + fusefs.Workers() + attributeReaders + pmqos.Threads
-}
-
-// othersTasks is the number of threads of a keeper and of the command that starts it, with spare.
-const othersTasks = 48
-
-// Tasks is the number of threads that a device needs room for: those of its keeper, of the command
-// that starts it, and of two workers, as during an upgrade.
-func Tasks() int { return othersTasks + 2*sparePool() }
 
 // attributesEnd bounds the wait for readers of attributes once nothing but them is left.
 const attributesEnd = 10 * time.Second

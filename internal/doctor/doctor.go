@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // dataName is the base name of every device's data file.
@@ -39,7 +40,7 @@ type Machine struct {
 
 // Local returns this machine. The caller sets Engines and the priorities.
 func Local() Machine {
-	protections := func() []status.Protection { return protect.CheckMachine(daemon.Tasks()) }
+	protections := func() []status.Protection { return protect.CheckMachine(zramfsd.Tasks()) }
 	return Machine{Root: host.Local, protections: protections, instructions: daemon.Instructions, noswap: tryNoswap}
 }
 

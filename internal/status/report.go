@@ -11,7 +11,7 @@ import (
 )
 
 // ServerName is the name that ps and /proc/PID/comm show of a serving process.
-const ServerName = "zramfs"
+const ServerName = "zramfsd"
 
 // The first byte of an announcement.
 const (

@@ -301,5 +301,5 @@ func (d Device) Answer() string {
 // without asking the server.
 func IsOurs(path string) bool {
 	info, err := loopsetup.Inspect(path)
-	return err == nil && filepath.Base(info.Backing) == dataName
+	return err == nil && filepath.Base(info.Backing) == filepath.Base(DataFile)
 }

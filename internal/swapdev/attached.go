@@ -10,38 +10,30 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
-
-const (
-	detachedData = "/" + dataName // how the kernel names the data file once that mount is detached
-	dataName     = "zram0"        // below the root of that mount
-)
-
-// NotedLoop is a loop device in a record. Sequence is loopsetup.Info's, 0 if unknown: it tells the
-// recorded device from one that was detached and attached to another file since.
-type NotedLoop struct {
-	Path     string `json:"path"`
-	Sequence uint64 `json:"sequence"`
-	// Before are the requests that it had completed before it was attached; 0 if unknown.
-	Before host.BlockTimes `json:"before,omitzero"`
-}
 
 // Attached returns the loop devices on the data file, by offset. A data file on a detached mount
 // has no path, so only recorded devices are found there.
 func (d Device) Attached() ([]loopsetup.Info, error) {
-	paths, hidden, sequence, err := d.candidates()
+	if d.Elsewhere { // another device's data file may have that path here
+		return sorted(uprecord.Attached(d.Noted, uprecord.DetachedData, d.Data()))
+	}
+	loops, err := uprecord.Attached(d.Noted, uprecord.DetachedData)
 	if err != nil {
 		return nil, err
 	}
-	var loops []loopsetup.Info
-	for i, path := range append(paths, hidden...) {
+	paths, err := loopsetup.Find(d.Data())
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
 		info, err := loopsetup.Inspect(path)
 		if errors.Is(err, loopsetup.ErrNotAttached) {
 			continue // detached since it was found
@@ -49,44 +41,23 @@ func (d Device) Attached() ([]loopsetup.Info, error) {
 		if err != nil {
 			return nil, err
 		}
-		if want := sequence[path]; i >= len(paths) && want != 0 && info.Sequence != 0 && info.Sequence != want {
-			continue // another program has it by now
-		}
 		loops = append(loops, info)
 	}
-	sort.SliceStable(loops, func(i, j int) bool {
-		a, b := &loops[i], &loops[j]
-		return cmp.Compare(a.Offset, b.Offset) < 0
-	})
-	return loops, nil
+	return sorted(loops, nil)
 }
 
-// candidates returns the loop devices on a file with the data file's path, and recorded ones on a
-// file whose mount this process does not see, with their recorded sequence numbers. If the mount is
-// in another mount namespace, another device's data file may have that path here.
-func (d Device) candidates() (paths, hidden []string, sequence map[string]uint64, err error) {
-	names := make([]string, len(d.Noted))
-	sequence = make(map[string]uint64)
-	for i, n := range d.Noted {
-		names[i], sequence[n.Path] = n.Path, n.Sequence
-	}
-	if hidden, err = loopsetup.FindAmong(names, detachedData); err != nil {
-		return nil, nil, nil, err
-	}
-	if !d.Elsewhere {
-		paths, err = loopsetup.Find(d.Data())
-		return paths, hidden, sequence, err
-	}
-	there, err := loopsetup.FindAmong(names, d.Data())
-	return nil, append(hidden, there...), sequence, err
+// sorted returns loops by offset.
+func sorted(loops []loopsetup.Info, err error) ([]loopsetup.Info, error) {
+	slices.SortStableFunc(loops, func(a, b loopsetup.Info) int { return cmp.Compare(a.Offset, b.Offset) })
+	return loops, err
 }
 
 // NoteLoops adds the devices found on d to the recorded ones, so that Attached still tells them
 // from others later.
 func (d *Device) NoteLoops(loops []loopsetup.Info) {
 	for _, info := range loops {
-		noted := NotedLoop{Path: info.Path, Sequence: info.Sequence}
-		d.Noted = slices.DeleteFunc(d.Noted, func(n NotedLoop) bool {
+		noted := uprecord.Loop{Path: info.Path, Sequence: info.Sequence}
+		d.Noted = slices.DeleteFunc(d.Noted, func(n uprecord.Loop) bool {
 			if n.Path == info.Path && n.Sequence == info.Sequence {
 				noted.Before = n.Before
 			}
@@ -108,8 +79,8 @@ func (d *Device) NoteNew(info loopsetup.Info) {
 // record is more exact where it has them too.
 func (d *Device) noteStatus(ctx context.Context, loops []string) {
 	for _, path := range loops {
-		if !slices.ContainsFunc(d.Noted, func(n NotedLoop) bool { return n.Path == path }) && d.hasLoop(ctx, path) {
-			d.Noted = append(d.Noted, NotedLoop{Path: path})
+		if !slices.ContainsFunc(d.Noted, func(n uprecord.Loop) bool { return n.Path == path }) && d.hasLoop(ctx, path) {
+			d.Noted = append(d.Noted, uprecord.Loop{Path: path})
 		}
 	}
 }

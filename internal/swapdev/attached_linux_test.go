@@ -17,6 +17,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -38,7 +39,7 @@ func detachedLoopOn(t *testing.T, dir string) *loopsetup.Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, dataName)
+	path := filepath.Join(dir, filepath.Base(DataFile))
 	err = os.WriteFile(path, make([]byte, 1<<20), 0o600)
 	var loop *loopsetup.Device
 	if err == nil {
@@ -59,19 +60,19 @@ func detachedLoopOn(t *testing.T, dir string) *loopsetup.Device {
 func TestAttachedHidden(t *testing.T) {
 	one, two := detachedLoop(t), detachedLoop(t)
 	info, err := loopsetup.Inspect(one.Path())
-	if err != nil || info.Backing != detachedData || info.Sequence == 0 {
+	if err != nil || info.Backing != uprecord.DetachedData || info.Sequence == 0 {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	for _, test := range []struct {
 		name  string
-		noted []NotedLoop
+		noted []uprecord.Loop
 		want  []string
 	}{
 		{"nothing noted", nil, nil},
-		{"name", []NotedLoop{{Path: one.Path()}}, []string{one.Path()}},
-		{"name and number", []NotedLoop{{Path: one.Path(), Sequence: info.Sequence}}, []string{one.Path()}},
-		{"attached to another file since", []NotedLoop{{Path: two.Path(), Sequence: info.Sequence}}, nil},
-		{"never there", []NotedLoop{{Path: "/dev/loop1048575", Sequence: 7}, {Path: "banana", Sequence: 0}}, nil},
+		{"name", []uprecord.Loop{{Path: one.Path()}}, []string{one.Path()}},
+		{"name and number", []uprecord.Loop{{Path: one.Path(), Sequence: info.Sequence}}, []string{one.Path()}},
+		{"attached to another file since", []uprecord.Loop{{Path: two.Path(), Sequence: info.Sequence}}, nil},
+		{"never there", []uprecord.Loop{{Path: "/dev/loop1048575", Sequence: 7}, {Path: "banana", Sequence: 0}}, nil},
 	} {
 		d := Device{Dir: "/run/zram", Noted: test.noted}
 		if loops, err := d.Attached(); err != nil || !slices.Equal(LoopPaths(loops), test.want) && len(loops)+len(test.want) > 0 {
@@ -89,7 +90,7 @@ func TestOutOfSight(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := host.Root(t.TempDir())
-	rec := Record{Dir: "/run/nowhere", Loops: []NotedLoop{{Path: loop.Path(), Sequence: info.Sequence}}}
+	rec := uprecord.Record{Dir: "/run/nowhere", Loops: []uprecord.Loop{{Path: loop.Path(), Sequence: info.Sequence}}}
 	if err := rec.Write(m); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestOutOfSight(t *testing.T) {
 	if found := find(); len(found) != 1 || !found[0].Elsewhere || found[0].Answer() != answerElsewhere || found[0].Name() != loop.Path() {
 		t.Errorf("%+v", found)
 	}
-	if all := ReadRecords(m); len(all) != 1 || !all[0].Alive() {
+	if all := uprecord.Read(m); len(all) != 1 || !all[0].Alive() {
 		t.Errorf("the record counts as ended: %+v", all)
 	}
 	if err := loop.Close(); err != nil {
@@ -116,7 +117,7 @@ func TestOutOfSight(t *testing.T) {
 	if found := find(); len(found) != 0 {
 		t.Errorf("once it is detached: %+v", found)
 	}
-	if all := ReadRecords(m); len(all) != 1 || all[0].Alive() {
+	if all := uprecord.Read(m); len(all) != 1 || all[0].Alive() {
 		t.Errorf("once it is detached: %+v", all)
 	}
 }
@@ -124,7 +125,7 @@ func TestOutOfSight(t *testing.T) {
 // TestWaitDetachedKnowsItsOwn detaches a device and gives its number to another file at once.
 func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 	loop := detachedLoop(t)
-	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	d := Device{Dir: "/run/zram", Noted: []uprecord.Loop{{Path: loop.Path()}}}
 	loops, err := d.Attached()
 	if err != nil || len(loops) != 1 {
 		t.Fatalf("%v, %v", loops, err)
@@ -149,7 +150,7 @@ func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 // device and is swap: that is not the swap which down turns off.
 func TestAreasOfAnotherDevice(t *testing.T) {
 	loop := detachedLoop(t)
-	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	d := Device{Dir: "/run/zram", Noted: []uprecord.Loop{{Path: loop.Path()}}}
 	loops, err := d.Attached()
 	if err != nil || len(loops) != 1 {
 		t.Fatalf("%v, %v", loops, err)
@@ -176,11 +177,11 @@ func TestAreasOfAnotherDevice(t *testing.T) {
 func TestNoteStatus(t *testing.T) {
 	theirs, dir := detachedLoop(t), t.TempDir()
 	ours := detachedLoopOn(t, filepath.Join(dir, DataDir))
-	d := Device{Dir: dir, Noted: []NotedLoop{{Path: "/dev/loop1048575", Sequence: 3}}}
+	d := Device{Dir: dir, Noted: []uprecord.Loop{{Path: "/dev/loop1048575", Sequence: 3}}}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	d.noteStatus(ctx, []string{theirs.Path(), ours.Path(), "/dev/loop1048575", "/dev/null", "banana"})
-	if want := []NotedLoop{{Path: "/dev/loop1048575", Sequence: 3}, {Path: ours.Path()}}; !slices.Equal(d.Noted, want) {
+	if want := []uprecord.Loop{{Path: "/dev/loop1048575", Sequence: 3}, {Path: ours.Path()}}; !slices.Equal(d.Noted, want) {
 		t.Errorf("%v, want %v", d.Noted, want)
 	}
 }

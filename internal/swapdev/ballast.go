@@ -9,28 +9,6 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 )
 
-// NotedSlots is the record's entry for the process that makes the kernel free slots.
-type NotedSlots struct {
-	Policy ballast.Policy `json:"policy"`
-	// PID is in the PID namespace of up, Started the start time; see host.Process.Start.
-	PID     int    `json:"pid"`
-	Started uint64 `json:"started"`
-}
-
-// process returns the process in this PID namespace; false if it has ended or is not visible here.
-// It reads no memory that may be in swap.
-func (n NotedSlots) process() (host.Process, bool) {
-	if p, ok := host.Local.Process(n.PID); ok && p.Start == n.Started {
-		return p, true
-	}
-	for _, p := range host.Local.ProcessesNamed(ballast.ProcessName) { // its PID differs in up's namespace
-		if p.Start == n.Started && host.Local.InnerPID(p.PID) == n.PID {
-			return p, true
-		}
-	}
-	return host.Process{}, false
-}
-
 // SlotsProcess is the process that holds the ballast of a device. Sizes are in bytes.
 type SlotsProcess struct {
 	Policy  ballast.Policy // empty if unknown
@@ -48,7 +26,7 @@ func (d Device) FindSlots() SlotsProcess {
 		return SlotsProcess{Policy: ballast.Keep}
 	}
 	p := SlotsProcess{Policy: d.Record.Slots.Policy}
-	found, ok := d.Record.Slots.process()
+	found, ok := d.Record.Slots.Process()
 	if !ok {
 		return p
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 func TestSlotsWords(t *testing.T) {
@@ -35,13 +36,13 @@ func TestNotedSlotsProcess(t *testing.T) {
 	if !ok {
 		t.Fatal("this process is not found")
 	}
-	if p, ok := (NotedSlots{PID: us.PID, Started: us.Start}).process(); !ok || p.PID != us.PID {
+	if p, ok := (uprecord.Slots{PID: us.PID, Started: us.Start}).process(); !ok || p.PID != us.PID {
 		t.Errorf("%+v, %v", p, ok)
 	}
-	if p, ok := (NotedSlots{PID: us.PID, Started: us.Start + 1}).process(); ok {
+	if p, ok := (uprecord.Slots{PID: us.PID, Started: us.Start + 1}).process(); ok {
 		t.Errorf("another process: %+v", p)
 	}
-	if p := (Device{Record: &Record{}}).FindSlots(); p.Policy != ballast.Keep || p.PID != 0 {
+	if p := (Device{Record: &uprecord.Record{}}).FindSlots(); p.Policy != ballast.Keep || p.PID != 0 {
 		t.Errorf("a record without one: %+v", p)
 	}
 	if p := (Device{}).FindSlots(); p != (SlotsProcess{}) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -42,11 +43,11 @@ type Device struct {
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
 	Unseen     error            // why it is unknown whether Loops are all, and whether they are used as swap; nil where it is known
 
-	Elsewhere bool        // no mount is seen here: it is in another mount namespace, or gone
-	number    int         // of the attributes' file system (st_dev); 0 if unknown
-	Keeper    int         // PID of the keeper; 0 if unknown
-	Record    *Record     // up's record; nil without one or the right to read it
-	Noted     []NotedLoop // loop devices that may be on a data file without a path
+	Elsewhere bool             // no mount is seen here: it is in another mount namespace, or gone
+	number    int              // of the attributes' file system (st_dev); 0 if unknown
+	Keeper    int              // PID of the keeper; 0 if unknown
+	Record    *uprecord.Record // up's record; nil without one or the right to read it
+	Noted     []uprecord.Loop  // loop devices that may be on a data file without a path
 
 	SwapUse SwapUse // set by Find and ReadSwapUse
 	// Block is the requests of Loops together. Files that a loop device was attached to before are
@@ -144,7 +145,7 @@ func look(m host.Root) (*survey, error) {
 		return nil, err
 	}
 	s.devices = zramfsMounts(s.mounts)
-	for _, rec := range ReadRecords(m) {
+	for _, rec := range uprecord.Read(m) {
 		if rec.Err == nil {
 			s.addRecord(&rec)
 		}
@@ -186,15 +187,15 @@ func IsDevice(m *mountinfo.Info) bool {
 
 // addRecord adds up's record to its device, or adds a device whose mount is not seen. It skips the
 // record of a device that has ended.
-func (s *survey) addRecord(rec *Record) {
+func (s *survey) addRecord(rec *uprecord.Record) {
 	for i := range s.devices {
 		d := &s.devices[i]
 		if d.Dir == rec.Dir && d.Record == nil && (rec.Mount == d.number || rec.Mount == 0) {
-			d.Record, d.Noted, d.Keeper = rec, slices.Clone(rec.Loops), rec.keeper()
+			d.Record, d.Noted, d.Keeper = rec, slices.Clone(rec.Loops), rec.KeeperPID()
 			return
 		}
 	}
-	d := Device{Dir: rec.Dir, Elsewhere: true, number: rec.Mount, Keeper: rec.keeper(), Record: rec, Noted: slices.Clone(rec.Loops)}
+	d := Device{Dir: rec.Dir, Elsewhere: true, number: rec.Mount, Keeper: rec.KeeperPID(), Record: rec, Noted: slices.Clone(rec.Loops)}
 	loops, err := d.Attached()
 	if d.Keeper != 0 || err != nil || len(loops) > 0 {
 		s.devices = append(s.devices, d)
@@ -209,16 +210,16 @@ func (s *survey) addLost() {
 		paths = append(paths, area.Path)
 	}
 	if hidden, _ := loopsetup.Hidden(s.swaps); hidden > 0 {
-		found, _ := loopsetup.Find(detachedData) // without /sys nothing is known of loop devices
+		found, _ := loopsetup.Find(uprecord.DetachedData) // without /sys nothing is known of loop devices
 		paths = append(paths, found...)
 	}
 	for _, path := range paths {
 		info, err := loopsetup.Inspect(path)
 		known := func(d Device) bool { return slices.Contains(LoopPaths(d.Loops), path) }
-		if err != nil || info.Backing != detachedData || slices.ContainsFunc(s.devices, known) {
+		if err != nil || info.Backing != uprecord.DetachedData || slices.ContainsFunc(s.devices, known) {
 			continue
 		}
-		d := Device{Elsewhere: true, Noted: []NotedLoop{{Path: info.Path, Sequence: info.Sequence}}}
+		d := Device{Elsewhere: true, Noted: []uprecord.Loop{{Path: info.Path, Sequence: info.Sequence}}}
 		if s.use(&d) == nil {
 			s.devices = append(s.devices, d)
 		}

@@ -9,7 +9,7 @@
 // ones; [UnmountAndWait] ends a device without swap.
 //
 // [Find] finds devices in the mount table (type fuse.zramfs) and reads DIR/control/status of each.
-// There is no PID file. up leaves a [Record] for each DIR in /run/zramfs: the kernel parameters,
+// There is no PID file. up leaves a [uprecord.Record] for each DIR in /run/zramfs: the kernel parameters,
 // and the loop devices, which cannot be found by the path of a hidden data file. Each entry is
 // checked before it is used, so a stale one does no harm.
 //

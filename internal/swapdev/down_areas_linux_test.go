@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -42,7 +43,7 @@ func hiddenLoop(t *testing.T) *loopsetup.Device {
 // deviceOn returns a device that has a loop device attached, and has noted it.
 func deviceOn(t *testing.T, loop *loopsetup.Device) Device {
 	t.Helper()
-	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	d := Device{Dir: "/run/zram", Noted: []uprecord.Loop{{Path: loop.Path()}}}
 	var err error
 	if d.Loops, err = d.Attached(); err != nil || len(d.Loops) != 1 {
 		t.Fatalf("%v, %v", d.Loops, err)
@@ -75,7 +76,7 @@ func TestDetachLeavesWhatIsInUse(t *testing.T) {
 	if err := loop.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	d := Device{Dir: "/run/zram", Noted: []uprecord.Loop{{Path: loop.Path()}}}
 	fd, err := unix.Open(loop.Path(), unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestDetachGivesUp(t *testing.T) {
 	if err := loop.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	d := Device{Dir: "/run/zram", Noted: []uprecord.Loop{{Path: loop.Path()}}}
 	if err := detachAll(d); err == nil || !strings.Contains(err.Error(), "a loop device is still attached") {
 		t.Error(err)
 	}

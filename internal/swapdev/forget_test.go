@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 func TestRecord(t *testing.T) {
@@ -19,11 +20,11 @@ func TestRecord(t *testing.T) {
 	if err := Forget(io.Discard, m, Device{Dir: dir}); err != nil {
 		t.Errorf("no record: %v", err)
 	}
-	want := Record{Dir: dir, Loops: []NotedLoop{{Path: "/dev/loop7", Sequence: 9}, {Path: "/dev/loop8", Sequence: 10}}}
+	want := uprecord.Record{Dir: dir, Loops: []uprecord.Loop{{Path: "/dev/loop7", Sequence: 9}, {Path: "/dev/loop8", Sequence: 10}}}
 	if err := want.Write(m); err != nil {
 		t.Fatal(err)
 	}
-	got := ReadRecords(m)
+	got := uprecord.Read(m)
 	if len(got) != 1 || got[0].Dir != dir || len(got[0].Loops) != 2 || got[0].Loops[1] != want.Loops[1] {
 		t.Errorf("%+v", got)
 	}
@@ -33,14 +34,14 @@ func TestRecord(t *testing.T) {
 	if err := want.Write(m); err != nil { // again
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(m.Path(recordDir)); err != nil || len(files) != 1 {
+	if files, err := os.ReadDir(m.Path(uprecord.Dir)); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
 	}
 	var said strings.Builder
 	if err := Forget(&said, m, Device{Dir: dir}); err != nil || said.String() != "" {
 		t.Errorf("down says %q, %v", said.String(), err)
 	}
-	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(uprecord.Dir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
@@ -55,14 +56,14 @@ func TestRecordsOfOneDir(t *testing.T) {
 	if err := Forget(io.Discard, m, Device{Dir: "/run/zram", Record: &one}); err != nil {
 		t.Fatal(err)
 	}
-	if left := ReadRecords(m); len(left) != 1 || left[0].File != two.File {
+	if left := uprecord.Read(m); len(left) != 1 || left[0].File != two.File {
 		t.Errorf("%+v are left, want %s", left, two.File)
 	}
 }
 
 func TestRecordGarbled(t *testing.T) {
 	m := host.Root(t.TempDir())
-	rec := Record{Dir: "/a"}
+	rec := uprecord.Record{Dir: "/a"}
 	if err := rec.Write(m); err != nil {
 		t.Fatal(err)
 	}

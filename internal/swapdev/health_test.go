@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -23,7 +24,7 @@ func TestDiagnoseOfAnotherFileSystem(t *testing.T) {
 func TestFixesAreCommands(t *testing.T) {
 	swap := []loopsetup.Swap{{Path: "/dev/loop3", Size: 1 << 30}}
 	d := Device{Dir: "/run/my zram", Swaps: swap, Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true}}}
-	d.Record = &Record{Loops: []NotedLoop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}}}
+	d.Record = &uprecord.Record{Loops: []uprecord.Loop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}}}
 	ill, dead, cut := d, d, d
 	ill.Elsewhere, ill.Status = true, &status.Status{SettingsLost: []string{"a limit"}, MemLimit: 1000, Memory: status.Memory{MemUsedTotal: 1000}}
 	ill.Status.Protections = []status.Protection{{Name: "memory-lock", State: status.Fail, Essential: true}}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // errBusyDir means that a directory cannot be mounted on; the message says why.
@@ -128,7 +128,7 @@ func Taken(dir string) bool {
 // serving process removes its own mounts. If another process is about to mount there, the directory
 // stays for it. The kernel removes no directory that has a mount, also where the mount table cannot
 // be read.
-func giveUpDir(cfg daemon.Config, err error) error {
+func giveUpDir(cfg zramfsd.Config, err error) error {
 	if err == nil || !cfg.CreatedDir {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 func TestPrepareDir(t *testing.T) {
@@ -54,7 +54,7 @@ func TestPrepareDir(t *testing.T) {
 func checkGivenUp(t *testing.T, path string) {
 	t.Helper()
 	cause := errors.New("cause")
-	if err := giveUpDir(daemon.Config{Dir: path, CreatedDir: true}, cause); !errors.Is(err, cause) || err.Error() != "cause" {
+	if err := giveUpDir(zramfsd.Config{Dir: path, CreatedDir: true}, cause); !errors.Is(err, cause) || err.Error() != "cause" {
 		t.Errorf("give up %s: %v", path, err)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -65,10 +65,10 @@ func checkGivenUp(t *testing.T, path string) {
 // TestGiveUpDirKeeps wants an existing directory kept.
 func TestGiveUpDirKeeps(t *testing.T) {
 	dir := t.TempDir()
-	if err := giveUpDir(daemon.Config{Dir: dir}, errors.New("cause")); err == nil {
+	if err := giveUpDir(zramfsd.Config{Dir: dir}, errors.New("cause")); err == nil {
 		t.Error("the cause is lost")
 	}
-	if err := giveUpDir(daemon.Config{Dir: dir, CreatedDir: true}, nil); err != nil {
+	if err := giveUpDir(zramfsd.Config{Dir: dir, CreatedDir: true}, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); err != nil {
@@ -91,7 +91,7 @@ func TestGiveUpDirOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	cause := errors.New("cause")
-	cfg := daemon.Config{Dir: dir, CreatedDir: true}
+	cfg := zramfsd.Config{Dir: dir, CreatedDir: true}
 	if err := giveUpDir(cfg, cause); !errors.Is(err, cause) {
 		t.Error(err)
 	}

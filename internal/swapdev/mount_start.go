@@ -3,34 +3,37 @@
 package swapdev
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // openTime bounds the wait for the first answer of a new device.
 const openTime = 3 * time.Second
 
-// StartDevice starts a process of this program, with args, that serves cfg, and returns its report
-// once the data file can be opened. After an error there is no process, no mount and no new
+// StartDevice starts the server of cfg, and returns its report once the data file can be opened. After an error there is no process, no mount and no new
 // directory.
-func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *status.Report, err error) {
+func StartDevice(cfg zramfsd.Config) (_ *status.Report, err error) {
+	program, err := zramfsd.Find()
+	if err != nil {
+		return nil, err
+	}
 	if err := checkSpace(cfg.Disksize); err != nil {
 		return nil, err
 	}
 	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
 		return nil, err
 	}
-	report, err := daemon.Spawn(args(cfg))
+	report, err := zramfsd.Start(program, cfg.Args(zramfsd.Keeper))
 	if err != nil {
 		return nil, giveUpDir(cfg, errors.Join(err, removeDead(cfg.Dir)))
 	}
@@ -78,18 +81,21 @@ func StopDevice(report *status.Report) error {
 // in use.
 const keeperEndTime = 5 * time.Second
 
-// ServeHere serves cfg in this process until ctx ends or the device is unmounted.
-func ServeHere(ctx context.Context, cfg daemon.Config) (err error) {
-	if err := checkSpace(cfg.Disksize); err != nil {
-		return err
-	}
-	err = cfg.Namespace.Do(func() error {
-		cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir)
-		return err
-	})
+// ServeHere replaces this process by the server of cfg, which prints the path of the data file on
+// standard output, unless it is to be quiet, and its log on standard error. It returns only an
+// error: then there is no mount and no new directory.
+func ServeHere(cfg zramfsd.Config, quiet bool) error {
+	program, err := zramfsd.Find()
 	if err != nil {
 		return err
 	}
-	err = daemon.Run(ctx, cfg, nil)
-	return cfg.Namespace.Do(func() error { return giveUpDir(cfg, err) })
+	if err := checkSpace(cfg.Disksize); err != nil {
+		return err
+	}
+	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
+		return err
+	}
+	cfg.Foreground, cfg.Quiet = true, quiet
+	err = syscall.Exec(program, append([]string{zramfsd.ServingName}, cfg.Args(zramfsd.Keeper)...), os.Environ())
+	return giveUpDir(cfg, fmt.Errorf("start %s: %w", program, err))
 }

@@ -12,12 +12,13 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 // A record of an older version has another name and fewer fields.
 func TestRecordOfOlderVersion(t *testing.T) {
 	m := host.Root(t.TempDir())
-	path := m.Path(recordDir + "/%2Frun%2Fzram.json")
+	path := m.Path(uprecord.Dir + "/%2Frun%2Fzram.json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +30,11 @@ func TestRecordOfOlderVersion(t *testing.T) {
 	if !ok {
 		t.Fatal("this process is not there")
 	}
-	newer := Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start, Mount: 50}
+	newer := uprecord.Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start, Mount: 50}
 	if err := newer.Write(m); err != nil {
 		t.Fatal(err)
 	}
-	all := ReadRecords(m)
+	all := uprecord.Read(m)
 	if len(all) != 2 || all[0].File != newer.File || !all[1].Of("/run/zram") || all[1].Loops[0].Sequence != 9 || all[1].Alive() {
 		t.Errorf("%+v", all)
 	}
@@ -50,12 +51,12 @@ func TestRecordOfAnyDir(t *testing.T) {
 	long := "/srv/" + strings.Repeat("\u043f", 100)
 	for _, dir := range []string{"/run/caf\xe9", long, long + "x"} {
 		m := host.Root(t.TempDir())
-		rec := Record{Dir: dir}
+		rec := uprecord.Record{Dir: dir}
 		if err := rec.Write(m); err != nil {
 			t.Error(err)
 			continue
 		}
-		if all := ReadRecords(m); len(all) != 1 || !all[0].Of(rec.Dir) {
+		if all := uprecord.Read(m); len(all) != 1 || !all[0].Of(rec.Dir) {
 			t.Errorf("%+v", all)
 		}
 		rec.Err = errors.New("unreadable: its name says whose it is")
@@ -73,7 +74,7 @@ func TestRecordWhileTheLastIsRemoved(t *testing.T) {
 	for n := range 4 {
 		all.Go(func() {
 			for range 1000 {
-				rec := Record{Dir: fmt.Sprintf("/run/zram%d", n)}
+				rec := uprecord.Record{Dir: fmt.Sprintf("/run/zram%d", n)}
 				if err := errors.Join(rec.Write(m), rec.Remove(m)); err != nil {
 					t.Error(err)
 					return

@@ -11,6 +11,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // stateWords describes the letter of a process's state.
@@ -18,9 +19,6 @@ func stateWords(p host.Process) string {
 	words := map[byte]string{'T': "stopped", 't': "stopped by a debugger", 'D': "waiting in the kernel", 'R': "running", 'S': "sleeping"}
 	return strings.TrimSuffix(fmt.Sprintf("state %c, %s", p.State, words[p.State]), ", ")
 }
-
-// WorkFlag is the flag of mount by which the keeper starts the worker.
-const WorkFlag = "work"
 
 // serverDir is the DIR of a process that keeps or serves a device: its last argument.
 func serverDir(pid int) string {
@@ -32,11 +30,10 @@ func serverDir(pid int) string {
 }
 
 // serverProcesses returns the processes of this PID namespace that keep or serve a device.
-func serverProcesses() []host.Process {
-	return slices.DeleteFunc(host.Local.ProcessesNamed(status.ServerName), func(p host.Process) bool {
-		return !slices.Contains(host.Local.Arguments(p.PID), "mount")
-	})
-}
+func serverProcesses() []host.Process { return host.Local.ProcessesNamed(status.ServerName) }
+
+// IsWorker reports whether a server with these arguments is a worker, and not a keeper.
+func IsWorker(args []string) bool { return len(args) > 1 && args[1] == zramfsd.Worker }
 
 // Servers are the processes of one device; a PID of 0 means that there is none, or that it was not
 // found.
@@ -57,7 +54,7 @@ func findServers(connection, keeper int, dir string) Servers {
 	for _, p := range all {
 		switch {
 		case !mine(p):
-		case slices.Contains(host.Local.Arguments(p.PID), "--"+WorkFlag):
+		case IsWorker(host.Local.Arguments(p.PID)):
 			s.Worker = p
 		default:
 			s.Keeper = p

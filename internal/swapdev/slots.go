@@ -4,29 +4,21 @@ package swapdev
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/host"
-)
-
-// The command line of the process that makes the kernel free slots; see package slots.
-const (
-	SlotsCommand    = "slots"  // the command, which only up uses
-	SlotsPolicyFlag = "slots"  // its flag for the policy
-	SlotsKeeperFlag = "keeper" // its flag for the process to end with
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 // startSlots starts the process that makes the kernel free slots of these areas, and adds it to the
 // record. It ends with the keeper, a PID of this namespace.
-func startSlots(m host.Root, rec *Record, policy ballast.Policy, keeper int, areas []string) error {
-	pid, err := launchSlots(append([]string{SlotsCommand, fmt.Sprintf("--%s=%s", SlotsPolicyFlag, policy),
-		fmt.Sprintf("--%s=%d", SlotsKeeperFlag, keeper)}, areas...))
+func startSlots(m host.Root, rec *uprecord.Record, policy ballast.Policy, keeper int, areas []string) error {
+	pid, err := launchSlots(ballast.Config{Policy: policy, Keeper: keeper, Areas: areas})
 	if err != nil {
 		return err
 	}
-	rec.Slots = &NotedSlots{Policy: policy, PID: pid}
+	rec.Slots = &uprecord.Slots{Policy: policy, PID: pid}
 	if p, ok := host.Local.Process(pid); ok {
 		rec.Slots.Started = p.Start
 	}
@@ -36,9 +28,9 @@ func startSlots(m host.Root, rec *Record, policy ballast.Policy, keeper int, are
 // recordSlots writes the process in rec to the device's record, and ends the process that another
 // command has started and written there at the same time. A process without a record ends too:
 // down would take its ballast for pages of programs.
-func recordSlots(m host.Root, rec *Record) error {
+func recordSlots(m host.Root, rec *uprecord.Record) error {
 	before, err := noteSlots(m, rec)
-	superfluous := Device{Record: &Record{Slots: before}}
+	superfluous := Device{Record: &uprecord.Record{Slots: before}}
 	if err != nil {
 		superfluous.Record.Slots = rec.Slots
 	}
@@ -48,11 +40,11 @@ func recordSlots(m host.Root, rec *Record) error {
 // noteSlots writes the process in rec to the device's record, and returns the one that was there.
 // An up of another device may have changed the parameters in the record since rec was read, so
 // those of the file stay; and a record that is gone, since the device has ended, stays gone.
-func noteSlots(m host.Root, rec *Record) (before *NotedSlots, err error) {
-	defer LockRecords(m)()
+func noteSlots(m host.Root, rec *uprecord.Record) (before *uprecord.Slots, err error) {
+	defer uprecord.Lock(m)()
 	if rec.File != "" {
-		all := ReadRecords(m)
-		i := slices.IndexFunc(all, func(r Record) bool { return r.File == rec.File })
+		all := uprecord.Read(m)
+		i := slices.IndexFunc(all, func(r uprecord.Record) bool { return r.File == rec.File })
 		if i < 0 {
 			return nil, nil
 		}

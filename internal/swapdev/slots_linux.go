@@ -11,17 +11,24 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/ballast"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
-// launchSlots starts this program with args in a session of its own, and returns its PID.
-func launchSlots(args []string) (int, error) {
+// launchSlots starts a process that holds ballast in a session of its own, and returns its PID.
+func launchSlots(cfg ballast.Config) (int, error) {
+	program, err := zramfsd.Find()
+	if err != nil {
+		return 0, err
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = null.Close() }() // the process has its own
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: append([]string{"zramfs"}, args...), Env: []string{"GOMAXPROCS=1"}, Dir: "/",
+		Path: program, Args: append([]string{zramfsd.Name, zramfsd.Ballast}, cfg.Args()...), Env: []string{"GOMAXPROCS=1"}, Dir: "/",
 		Stdin: null, Stdout: null, Stderr: null, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {

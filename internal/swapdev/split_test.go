@@ -8,6 +8,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -22,7 +23,7 @@ func TestSplits(t *testing.T) {
 	if read, write := d.Splits(); read != (Split{}) || write != (Split{Loop: 100_000, Device: 50_000}) {
 		t.Errorf("with reads of another file: %+v, %+v", read, write)
 	}
-	d.Noted = []NotedLoop{{Path: "/dev/loop0", Sequence: 7, Before: host.BlockTimes{Reads: 5000, ReadTime: time.Minute}}}
+	d.Noted = []uprecord.Loop{{Path: "/dev/loop0", Sequence: 7, Before: host.BlockTimes{Reads: 5000, ReadTime: time.Minute}}}
 	read, _ := d.Splits()
 	if share, known := read.Share(); read != (Split{Loop: 40_000, Device: 10_000}) || share != 0.25 || !known {
 		t.Errorf("with what was noted: %+v, %v", read, share)

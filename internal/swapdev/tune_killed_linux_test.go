@@ -16,6 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 // tuneRoot makes the test binary tune, or forget, a device on the machine below the directory that
@@ -29,7 +30,7 @@ func playTune(step string, m host.Root) error {
 		err = Forget(io.Discard, m, Device{Dir: "/run/zram"})
 	} else {
 		p, _ := host.Local.Process(os.Getpid())
-		err = applyTune(io.Discard, m, tune.Settings(m), &Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start})
+		err = uprecord.Tune(io.Discard, m, tune.Settings(m), &uprecord.Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start})
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, os.Stdin)
@@ -102,7 +103,7 @@ func wantRestored(t *testing.T, m host.Root) {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	wantSysctls(t, m, valuesBefore...)
-	if left := ReadRecords(m); len(left) > 0 {
+	if left := uprecord.Read(m); len(left) > 0 {
 		t.Errorf("records are left: %+v", left)
 	}
 }
@@ -129,7 +130,7 @@ func TestTuneUpKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			until(t, "the record", func() bool { return len(ReadRecords(m)) == 1 })
+			until(t, "the record", func() bool { return len(uprecord.Read(m)) == 1 })
 			if path != "" {
 				f := meetReader(t, path) // it is about to set the value
 				kill()
@@ -176,7 +177,7 @@ func TestTuneDownKilled(t *testing.T) {
 func TestTuneOfOlderVersion(t *testing.T) {
 	m := host.Root(t.TempDir())
 	setSysctls(t, m, "5", "133", "125", "0")
-	path := m.Path(recordDir, "%2Frun%2Fzram@00000001.json")
+	path := m.Path(uprecord.Dir, "%2Frun%2Fzram@00000001.json")
 	const text = `{"dir":"/run/zram","loops":null,"sysctls":[{"name":"vm.page-cluster","old":"3","set":"5"},` +
 		`{"name":"vm.swappiness","old":"60","set":"133"},{"name":"vm.watermark_scale_factor","old":"10","set":"125"},` +
 		`{"name":"vm.watermark_boost_factor","old":"15000","set":"0"}],"keeper":1,"started":1,"mount":50}`

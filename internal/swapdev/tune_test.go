@@ -17,6 +17,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
 // sysctls are the parameters of the machines in these tests.
@@ -52,7 +53,7 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 		t.Fatal(err)
 	}
 	rec := runningRecord(t, dir)
-	if err := applyTune(&out, m, tune.Settings(m), &rec); err != nil {
+	if err := uprecord.Tune(&out, m, tune.Settings(m), &rec); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -62,18 +63,18 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
 // runningRecord is the record of a device that is up: this process passes for the keeper.
-func runningRecord(t *testing.T, dir string) Record {
+func runningRecord(t *testing.T, dir string) uprecord.Record {
 	t.Helper()
 	p, ok := host.Local.Process(os.Getpid())
 	if !ok {
 		t.Fatal("this process is not there")
 	}
-	return Record{Dir: dir, Keeper: p.PID, Started: p.Start}
+	return uprecord.Record{Dir: dir, Keeper: p.PID, Started: p.Start}
 }
 
 // recordsOf returns the records of devices on dir.
-func recordsOf(m host.Root, dir string) []Record {
-	return slices.DeleteFunc(ReadRecords(m), func(r Record) bool { return !r.Of(dir) })
+func recordsOf(m host.Root, dir string) []uprecord.Record {
+	return slices.DeleteFunc(uprecord.Read(m), func(r uprecord.Record) bool { return !r.Of(dir) })
 }
 
 // dies makes the only record of dir one of a device that has died.
@@ -124,7 +125,7 @@ func TestTuneIsSetAndRestored(t *testing.T) {
 	if !strings.Contains(said, "tune          ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
 		t.Errorf("down says %q", said)
 	}
-	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(uprecord.Dir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
@@ -213,7 +214,7 @@ func TestTuneAfterDeathElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSysctls(t, m, "3", "60", "10", "15000")
-	if left := ReadRecords(m); len(left) != 0 {
+	if left := uprecord.Read(m); len(left) != 0 {
 		t.Errorf("%d records are left", len(left))
 	}
 }
@@ -271,7 +272,7 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	wantSysctls(t, m, "7", "60", "10", "15000")
-	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(uprecord.Dir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/uprecord"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -37,8 +38,7 @@ type Up struct {
 	Context context.Context // ended by a signal
 	Out     *Narration
 	Machine host.Root // has the records and the kernel parameters
-	Config  daemon.Config
-	Args    func(daemon.Config) []string // of the serving process
+	Config  zramfsd.Config
 	Swap    SwapConfig
 	// Tell says to a service manager that swap is on, with the PID of the main process and a line.
 	Tell func(pid int, status string) error
@@ -49,7 +49,7 @@ type Up struct {
 
 	first  Device              // of Grow: its directory gets an extra device
 	loops  []*loopsetup.Device // those held open
-	record Record
+	record uprecord.Record
 	undo   []func() error // for the finished steps, last first
 }
 
@@ -103,7 +103,7 @@ func (u *Up) takeBack() error {
 }
 
 func (u *Up) mount() error {
-	report, err := StartDevice(u.Config, u.Args)
+	report, err := StartDevice(u.Config)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -163,7 +164,7 @@ func (u *Up) keep() error {
 // devices, so that what they changed does not pass for what was there.
 func (u *Up) note() error {
 	rec := &u.record
-	*rec = Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Keeper: u.Report.PID,
+	*rec = uprecord.Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Keeper: u.Report.PID,
 		Discard: string(u.Swap.Discard), Section: u.Swap.Section}
 	if p, ok := host.Local.Process(rec.Keeper); ok {
 		rec.Started = p.Start
@@ -193,7 +194,7 @@ func (u *Up) tune() error {
 	if u.Swap.Tune != tune.Recommended {
 		return nil
 	}
-	defer LockRecords(u.Machine)()
+	defer uprecord.Lock(u.Machine)()
 	return applyTune(u.Out, u.Machine, tune.Settings(u.Machine), &u.record)
 }
 

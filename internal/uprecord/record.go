@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package swapdev
+// Package uprecord keeps the records that up leaves for other commands and for the keeper: a file
+// for each device that has swap, with its loop devices, processes, and the kernel parameters that up
+// has changed. [Forget] and [ForgetEnded] restore these.
+//
+// The caller holds [Lock] while it reads and writes records. No state is kept between calls.
+package uprecord
 
 import (
 	"crypto/sha256"
@@ -12,17 +17,49 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/tune"
 )
 
-// recordDir holds a record for each device that up has turned on. It lies outside DIR because its
+// Loop is a loop device in a record. Sequence is loopsetup.Info's, 0 if unknown: it tells the
+// recorded device from one that was detached and attached to another file since.
+type Loop struct {
+	Path     string `json:"path"`
+	Sequence uint64 `json:"sequence"`
+	// Before are the requests that it had completed before it was attached; 0 if unknown.
+	Before host.BlockTimes `json:"before,omitzero"`
+}
+
+// Slots is the record's entry for the process that makes the kernel free slots.
+type Slots struct {
+	Policy ballast.Policy `json:"policy"`
+	// PID is in the PID namespace of up, Started the start time; see host.Process.Start.
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started"`
+}
+
+// Process returns the process in this PID namespace; false if it has ended or is not visible here.
+// It reads no memory that may be in swap.
+func (n Slots) Process() (host.Process, bool) {
+	if p, ok := host.Local.Process(n.PID); ok && p.Start == n.Started {
+		return p, true
+	}
+	for _, p := range host.Local.ProcessesNamed(ballast.ProcessName) { // its PID differs in up's namespace
+		if p.Start == n.Started && host.Local.InnerPID(p.PID) == n.PID {
+			return p, true
+		}
+	}
+	return host.Process{}, false
+}
+
+// Dir holds a record for each device that up has turned on. It lies outside DIR because its
 // contents are needed most when the server of DIR is dead, or DIR is in another mount namespace.
-const recordDir = "run/zramfs"
+const Dir = "run/zramfs"
 
 // recordTries bounds the tries to make a file in that directory while others remove it.
 const recordTries = 100
@@ -34,26 +71,23 @@ const recordTries = 100
 type Record struct {
 	Dir string `json:"dir"`
 	// DirBytes is Dir where that is no UTF-8, which JSON cannot hold.
-	DirBytes []byte      `json:"dir_bytes,omitempty"`
-	Loops    []NotedLoop `json:"loops"`
+	DirBytes []byte `json:"dir_bytes,omitempty"`
+	Loops    []Loop `json:"loops"`
 
-	// Tuned has the parameters of the kernel that up --tune changed. Its key is from the time of
-	// --sysctl: a device that an older version has up keeps its record, and the keeper of such a
-	// device reads and writes those of newer ones.
-	Tuned []tune.Change `json:"sysctls"`
-	// Tune is the value of --tune; empty in records of older versions.
+	// Tuned has the parameters of the kernel that up --tune changed.
+	Tuned []tune.Change `json:"tuned"`
+	// Tune is the value of --tune.
 	Tune string `json:"tune,omitempty"`
 
-	// Discard is when the kernel tells the device about free space, as --discard has it; empty in
-	// records of older versions.
+	// Discard is when the kernel tells the device about free space, as --discard has it.
 	Discard string `json:"discard,omitempty"`
 
 	// Section is the section or the instance of a unit that the device was asked for by; empty for
-	// none, and in records of older versions.
+	// none.
 	Section string `json:"section,omitempty"`
 
 	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
-	// host.Process.Start. Records of older versions lack them, and Mount.
+	// host.Process.Start.
 	Keeper  int    `json:"keeper,omitempty"`
 	Started uint64 `json:"started,omitempty"`
 	// Mount is the number of the attributes' file system (st_dev), unique while it is mounted
@@ -61,7 +95,7 @@ type Record struct {
 	Mount int `json:"mount,omitempty"`
 
 	// Slots is nil if the kernel keeps slots.
-	Slots *NotedSlots `json:"slots,omitempty"`
+	Slots *Slots `json:"slots,omitempty"`
 
 	File string `json:"-"` // its path; empty before it is written
 	Err  error  `json:"-"` // why it cannot be read
@@ -70,7 +104,7 @@ type Record struct {
 // newRecordPath returns the path of a new record for a device on dir. Two devices may have the same
 // dir: in two mount namespaces, or if one is dead.
 func newRecordPath(m host.Root, dir string) string {
-	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", recordName(dir), rand.Uint32()))
+	return filepath.Join(m.Path(Dir), fmt.Sprintf("%s@%08x.json", recordName(dir), rand.Uint32()))
 }
 
 // nameMost bounds what recordName returns, in bytes: file systems take 255 in all.
@@ -87,10 +121,9 @@ func recordName(dir string) string {
 	return name
 }
 
-// ReadRecords returns all records, those of older versions last; none without the right to read
-// them.
-func ReadRecords(m host.Root) []Record {
-	paths, err := filepath.Glob(filepath.Join(m.Path(recordDir), "*.json"))
+// Read returns all records; none without the right to read them.
+func Read(m host.Root) []Record {
+	paths, err := filepath.Glob(filepath.Join(m.Path(Dir), "*.json"))
 	if err != nil {
 		return nil
 	}
@@ -112,15 +145,8 @@ func ReadRecords(m host.Root) []Record {
 		}
 		all = append(all, rec)
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return b.age()-a.age() < 0
-	})
 	return all
 }
-
-// age is 1 for a record that names the device's processes, else 0.
-func (rec Record) age() int { return min(rec.Mount, 1) }
 
 // Of reports whether it is a record of a device on dir; an unreadable record is known by its name.
 func (rec Record) Of(dir string) bool {
@@ -131,16 +157,16 @@ func (rec Record) Of(dir string) bool {
 	return rec.Dir == dir
 }
 
-// keeper returns the keeper's process in this PID namespace, or 0 if it has ended or is not visible
+// KeeperPID returns the keeper's process in this PID namespace, or 0 if it has ended or is not visible
 // here.
-func (rec Record) keeper() int {
+func (rec Record) KeeperPID() int {
 	if rec.Keeper == 0 {
 		return 0
 	}
 	if p, ok := host.Local.Process(rec.Keeper); ok && p.Start == rec.Started {
 		return p.PID
 	}
-	for _, p := range serverProcesses() { // its PID differs in up's namespace
+	for _, p := range host.Local.ProcessesNamed(status.ServerName) { // its PID differs in up's namespace
 		if p.Start == rec.Started && host.Local.InnerPID(p.PID) == rec.Keeper {
 			return p.PID
 		}
@@ -150,10 +176,10 @@ func (rec Record) keeper() int {
 
 // Alive reports whether the device exists: its keeper runs, or a loop device is on its data file.
 func (rec Record) Alive() bool {
-	if rec.keeper() != 0 {
+	if rec.KeeperPID() != 0 {
 		return true
 	}
-	loops, err := Device{Noted: rec.Loops, Elsewhere: true}.Attached()
+	loops, err := rec.attached()
 	return err != nil || len(loops) > 0
 }
 
@@ -166,7 +192,7 @@ func (rec *Record) Write(m host.Root) error {
 	if err != nil {
 		return err
 	}
-	f, err := newRecordFile(m.Path(recordDir))
+	f, err := newRecordFile(m.Path(Dir))
 	if err != nil {
 		return err
 	}
@@ -210,7 +236,7 @@ func (rec Record) Remove(m host.Root) error {
 		return nil
 	}
 	if err == nil {
-		_ = os.Remove(m.Path(recordDir)) // fails while there are others
+		_ = os.Remove(m.Path(Dir)) // fails while there are others
 	}
 	return err
 }

@@ -10,11 +10,12 @@ package notify
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Variable is the environment variable with the manager's socket: a path, or a name after @.
@@ -48,37 +49,63 @@ func Extend(wait time.Duration, status string) error {
 	return send("EXTEND_TIMEOUT_USEC="+strconv.FormatInt(wait.Microseconds(), 10), "STATUS="+status)
 }
 
-// dial connects to the manager's socket; nil without one.
-func dial() (*net.UnixConn, error) {
-	name := os.Getenv(Variable)
-	if name == "" {
-		return nil, nil
-	}
-	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "@") {
-		return nil, fmt.Errorf("%s=%s: neither a path nor a name after @: unset it", Variable, name)
-	}
-	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err == nil {
-		err = c.SetWriteDeadline(time.Now().Add(sendTime))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tell the service manager (%s): %w", Variable, err)
-	}
-	return c, nil
-}
-
-// send sends the lines as one message.
+// send sends lines to the manager.
 func send(lines ...string) error {
-	c, err := dial()
-	if c == nil || err != nil {
-		return err
-	}
 	for i, l := range lines {
 		lines[i] = strings.Join(strings.Fields(l), " ") // a value ends with its line
 	}
-	_, err = c.Write([]byte(strings.Join(lines, "\n")))
-	if err = errors.Join(err, c.Close()); err != nil {
-		return fmt.Errorf("tell the service manager (%s): %w", Variable, err)
+	return sendWith(strings.Join(lines, "\n"), nil)
+}
+
+// sendWith sends a message, with a descriptor unless f is nil. Package net would add half a megabyte
+// to the server.
+func sendWith(text string, f *os.File) error {
+	name := os.Getenv(Variable)
+	if name == "" {
+		return nil
 	}
+	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "@") {
+		return fmt.Errorf("%s=%s: neither a path nor a name after @: unset it", Variable, name)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer func() { _ = unix.Close(fd) }() // what was sent has arrived
+		limit := unix.NsecToTimeval(sendTime.Nanoseconds())
+		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
+	}
+	if err == nil {
+		var rights []byte
+		if f != nil {
+			rights = unix.UnixRights(int(f.Fd()))
+		}
+		for err = unix.EINTR; err == unix.EINTR; {
+			err = unix.Sendmsg(fd, []byte(text), rights, &unix.SockaddrUnix{Name: name}, 0)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("notify the service manager (%s): %w", Variable, err)
+	}
+	return nil
+}
+
+// barrier waits until the manager has read all messages before it: the manager closes the
+// descriptor that comes with this one. A manager that does not know the message keeps it open, or
+// closes it as unknown; both are no failure.
+func barrier() error {
+	if !Wanted() {
+		return nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("notify the service manager: make pipe: %w", err)
+	}
+	defer func() { _ = r.Close() }() // only read from
+	if err = errors.Join(sendWith("BARRIER=1", w), w.Close()); err != nil {
+		return err
+	}
+	if err := r.SetReadDeadline(time.Now().Add(sendTime)); err != nil {
+		return fmt.Errorf("wait for the service manager: %w", err)
+	}
+	_, _ = r.Read(make([]byte, 1)) // it ends with the last writer, or in time
 	return nil
 }

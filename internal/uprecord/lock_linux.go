@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package swapdev
+package uprecord
 
 import (
 	"os"
@@ -14,18 +14,18 @@ import (
 // lockTime bounds the wait for the lock on the records.
 const lockTime = 3 * time.Second
 
-// LockRecords keeps other commands from reading and writing records until release is called: a
+// Lock keeps other commands from reading and writing records until release is called: a
 // command that restores kernel parameters asks whether another device still wants them, and that
 // device may be ending too. Every user with the right to read the directory could hold the lock, so
-// LockRecords waits for lockTime at most and goes on without it.
-func LockRecords(m host.Root) (release func()) {
+// Lock waits for lockTime at most and goes on without it.
+func Lock(m host.Root) (release func()) {
 	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
-		f, err := os.Open(m.Path(recordDir))
+		f, err := os.Open(m.Path(Dir))
 		if err != nil {
 			return func() {} // no records, or no right to change them
 		}
 		release = func() { _ = f.Close() } // only locked, never written
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && inPlace(f, m.Path(recordDir)) || time.Now().After(end) {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && inPlace(f, m.Path(Dir)) || time.Now().After(end) {
 			return release
 		}
 		release()
