@@ -69,7 +69,7 @@ func costOfEmpty(t *testing.T, size string) int64 {
 func runWithSymbols(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(tempDir(t), "zramfs")
-	if err := build(program, "", "cmd/zramfs"); err != nil {
+	if err := buildBoth(program, ""); err != nil {
 		t.Fatal(err)
 	}
 	runApartOn(t, nil, program)
@@ -84,7 +84,7 @@ func TestZeroDataIsPresent(t *testing.T) {
 		return
 	}
 	const unused = "crypto/internal/fips140/drbg.memory"
-	program, err := elf.Open(binary(t))
+	program, err := elf.Open(serverBeside(binary(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/internal/zramfsd"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -92,7 +93,8 @@ func othersServe() bool {
 	return slices.ContainsFunc(processes(), func(pid int) bool {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		program := strings.TrimSuffix(exe, " (deleted)")
-		return err == nil && filepath.Base(program) == "zramfs" && program != programBelow(root)
+		name := filepath.Base(program)
+		return err == nil && (name == "zramfs" || name == zramfsd.Name) && filepath.Dir(program) != filepath.Dir(programBelow(root))
 	})
 }
 

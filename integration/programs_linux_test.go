@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,25 +13,35 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 const (
-	// binaryVariable names a program to test instead of building one.
+	// binaryVariable names a program to test instead of building one. Its server is beside it.
 	binaryVariable = "ZRAMFS_BINARY"
 	buildTimeout   = 5 * time.Minute
 )
 
-// built puts the program below root, once: from binaryVariable or by the Go
-// command. It is always a copy, so that its processes can be told from others.
+// built puts the two programs below root, once: from binaryVariable or by the Go command. They are
+// always copies, so that their processes can be told from others.
 var built = sync.OnceValues(func() (string, error) {
 	path := programBelow(root)
 	if given := os.Getenv(binaryVariable); given != "" {
-		return path, copyProgram(path, given)
+		return path, errors.Join(copyProgram(path, given), copyProgram(serverBeside(path), serverBeside(given)))
 	}
-	return path, build(path, "", "cmd/zramfs")
+	return path, buildBoth(path, "")
 })
 
-// copyProgram copies the program that a test was given.
+// serverBeside is the server beside a program.
+func serverBeside(program string) string { return filepath.Join(filepath.Dir(program), zramfsd.Name) }
+
+// buildBoth builds the program at path and the server beside it.
+func buildBoth(path, tags string, link ...string) error {
+	return errors.Join(build(path, tags, "cmd/zramfs", link...), build(serverBeside(path), tags, "cmd/zramfsd", link...))
+}
+
+// copyProgram copies a program that a test was given.
 func copyProgram(to, from string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
@@ -63,10 +74,10 @@ func binary(t testing.TB) string {
 	return path
 }
 
-// builtPoints is a program that has the points, built once.
+// builtPoints is a program whose server has the points, built once.
 var builtPoints = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(programBelow(root)), "zramfs-points")
-	return path, build(path, "invariants", "cmd/zramfs")
+	path := filepath.Join(root, "bin", "points", "zramfs")
+	return path, buildBoth(path, "invariants")
 })
 
 // gpuBuilt is the program with GPUs that are simulated, built once: the test binary of package

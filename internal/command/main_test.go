@@ -5,14 +5,19 @@ package command
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/zramfs/zramfs/internal/helper"
 	"github.com/zramfs/zramfs/internal/memproc"
+	"github.com/zramfs/zramfs/internal/server"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // asProgram makes the test binary behave as zramfs itself, so that tests can start it as a process.
@@ -22,6 +27,13 @@ const asProgram = "ZRAMFS_TEST_AS_PROGRAM"
 const asRelease = "ZRAMFS_TEST_AS_RELEASE"
 
 func TestMain(m *testing.M) {
+	if filepath.Base(strings.TrimPrefix(os.Args[0], "@")) == zramfsd.Name {
+		os.Exit(server.Main("", os.Args))
+	}
+	if err := putServer(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if helper.Run(os.Args, os.Stdout) { // a command that is tested has started this process
 		os.Exit(0)
 	}
@@ -34,6 +46,18 @@ func TestMain(m *testing.M) {
 	}
 	time.Local = time.UTC // for texts that are compared
 	os.Exit(m.Run())
+}
+
+// putServer puts the server beside the test binary, which can behave as that too.
+func putServer() error {
+	own, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(own, filepath.Join(filepath.Dir(own), zramfsd.Name))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // outcome is the result of a run of the program.

@@ -4,7 +4,6 @@ package command
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 const flagBinary = "binary"
@@ -19,14 +19,14 @@ const flagBinary = "binary"
 func upgradeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "upgrade",
-		Usage:     "change to another version of the program",
+		Usage:     "change to another version of the server",
 		ArgsUsage: "[DIR]",
-		Description: "A process of the given program takes over the device at DIR (default " + defaultDir + ") with its contents, while it is in " +
-			"use: requests wait for some milliseconds. A program that cannot read the old one's image is refused, and the " +
+		Description: "A process of the given server takes over the device at DIR (default " + defaultDir + ") with its contents, while it is in " +
+			"use: requests wait for some milliseconds. A server that cannot read the old one's image is refused, and the " +
 			"old one goes on. It also starts a worker for a device that has none. --all hands over every device, as packages do when they have been upgraded; " +
 			"one that fails leaves the others to do.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
+			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new zramfsd, or of the zramfs beside it (default: the installed one)"},
 			sectionFlag(),
 			everyFlag("hand over every device"),
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
@@ -36,7 +36,7 @@ func upgradeCommand() *cli.Command {
 }
 
 func upgradeAction(c *cli.Context) error {
-	binary, err := newBinary(c.String(flagBinary))
+	binary, err := newServer(c.String(flagBinary))
 	if err != nil {
 		return err
 	}
@@ -81,18 +81,18 @@ type upgradeReport struct {
 	WithoutService float64 `json:"without_service_seconds"` // the time that requests waited
 }
 
-// newBinary returns the absolute path of the new program.
-func newBinary(path string) (string, error) {
+// newServer returns the absolute path of the new server: the given one, the one beside a given
+// zramfs, or the one that this program starts.
+func newServer(path string) (string, error) {
 	if path == "" {
-		own, err := os.Executable()
-		if err != nil {
-			return "", fmt.Errorf("find this program: %w", err)
-		}
-		return own, nil
+		return zramfsd.Find()
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("new program %s: %w", path, err)
+		return "", fmt.Errorf("new server %s: %w", path, err)
+	}
+	if filepath.Base(abs) == programName {
+		abs = filepath.Join(filepath.Dir(abs), zramfsd.Name)
 	}
 	return abs, nil
 }

@@ -36,10 +36,10 @@ func TestNotedSlotsProcess(t *testing.T) {
 	if !ok {
 		t.Fatal("this process is not found")
 	}
-	if p, ok := (uprecord.Slots{PID: us.PID, Started: us.Start}).process(); !ok || p.PID != us.PID {
+	if p, ok := (uprecord.Slots{PID: us.PID, Started: us.Start}).Process(); !ok || p.PID != us.PID {
 		t.Errorf("%+v, %v", p, ok)
 	}
-	if p, ok := (uprecord.Slots{PID: us.PID, Started: us.Start + 1}).process(); ok {
+	if p, ok := (uprecord.Slots{PID: us.PID, Started: us.Start + 1}).Process(); ok {
 		t.Errorf("another process: %+v", p)
 	}
 	if p := (Device{Record: &uprecord.Record{}}).FindSlots(); p.Policy != ballast.Keep || p.PID != 0 {

@@ -30,7 +30,7 @@ func playTune(step string, m host.Root) error {
 		err = Forget(io.Discard, m, Device{Dir: "/run/zram"})
 	} else {
 		p, _ := host.Local.Process(os.Getpid())
-		err = uprecord.Tune(io.Discard, m, tune.Settings(m), &uprecord.Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start})
+		err = applyTune(io.Discard, m, tune.Settings(m), &uprecord.Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start})
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, os.Stdin)

@@ -53,7 +53,7 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 		t.Fatal(err)
 	}
 	rec := runningRecord(t, dir)
-	if err := uprecord.Tune(&out, m, tune.Settings(m), &rec); err != nil {
+	if err := applyTune(&out, m, tune.Settings(m), &rec); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
