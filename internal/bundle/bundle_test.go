@@ -49,10 +49,10 @@ func machine(t *testing.T) host.Root {
 			"24 1 0:42 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"dev/kmsg": "6,1,1500000,-;loop0: detected capacity change\n SUBSYSTEM=" + secret + "\n30,2,2000000,-;login: loop " + secret +
 			"\n30,3,3000001,-;zramfs: worker 7 died\n4,4,4000000,-;usb 1-1: " + secret + "\n",
-		"proc/100/stat": "100 (zramfs)" + stat, "proc/100/cmdline": "zramfs\x00mount\x00--label\x00" + secret + "\x00",
-		"proc/100/environ": "PASSWORD=" + secret, "proc/100/status": "Name:\tzramfs\n", "proc/100/cgroup": "0::/system.slice\n",
+		"proc/100/stat": "100 (zramfsd)" + stat, "proc/100/cmdline": "@zramfsd\x00keeper\x00--label\x00" + secret + "\x00",
+		"proc/100/environ": "PASSWORD=" + secret, "proc/100/status": "Name:\tzramfsd\n", "proc/100/cgroup": "0::/system.slice\n",
 		"proc/100/task/100/stack": "[<0>] fuse_dev_do_read\n", "sys/fs/cgroup/system.slice/memory.max": "1048576\n",
-		"proc/101/stat": "101 (zramfs)" + stat, "proc/101/cmdline": "zramfs\x00mount\x00--work\x00", "proc/101/status": "Name:\tzramfs\n",
+		"proc/101/stat": "101 (zramfsd)" + stat, "proc/101/cmdline": "@zramfsd\x00worker\x00", "proc/101/status": "Name:\tzramfsd\n",
 		"proc/200/stat": "200 (bash)" + stat, "proc/200/cmdline": "bash\x00" + secret + "\x00", "proc/200/status": "Name:\t" + secret + "\n",
 		"proc/300/stat": "300 (zramfs)" + stat, "proc/300/cmdline": "zramfs\x00top\x00", "proc/300/status": "Name:\t" + secret + "\n",
 	})

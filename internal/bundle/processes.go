@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // processFiles are the files in /proc/PID that the bundle takes of a process of ours. None of them
@@ -22,12 +22,9 @@ var processFiles = []string{"status", "smaps_rollup", "limits", "cgroup"}
 // processes adds what the kernel tells of the keepers and workers.
 func (c *collector) processes() {
 	for _, p := range c.Machine.ProcessesNamed(status.ServerName) {
-		args, role := c.Machine.Arguments(p.PID), "keeper"
-		switch {
-		case !slices.Contains(args, "mount"):
-			continue
-		case swapdev.IsWorker(args):
-			role = "worker"
+		role := zramfsd.Keeper
+		if swapdev.IsWorker(c.Machine.Arguments(p.PID)) {
+			role = zramfsd.Worker
 		}
 		pid := strconv.Itoa(p.PID)
 		at := fmt.Sprintf("processes/%s-%s/", role, pid)

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,10 +29,6 @@ func TestMain(m *testing.M) {
 	if filepath.Base(strings.TrimPrefix(os.Args[0], "@")) == zramfsd.Name {
 		os.Exit(server.Main("", os.Args))
 	}
-	if err := putServer(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	if helper.Run(os.Args, os.Stdout) { // a command that is tested has started this process
 		os.Exit(0)
 	}
@@ -44,6 +39,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main(os.Getenv(asRelease), append([]string{"zramfs"}, os.Args[1:]...)))
 	}
+	if err := putServer(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	time.Local = time.UTC // for texts that are compared
 	os.Exit(m.Run())
 }
@@ -51,13 +50,14 @@ func TestMain(m *testing.M) {
 // putServer puts the server beside the test binary, which can behave as that too.
 func putServer() error {
 	own, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(own, filepath.Join(filepath.Dir(own), zramfsd.Name))
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, fs.ErrExist) {
+	path := filepath.Join(filepath.Dir(own), zramfsd.Name)
+	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	return err
+	return os.Symlink(own, path)
 }
 
 // outcome is the result of a run of the program.

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/prefetch"
+	"github.com/zramfs/zramfs/internal/status"
 )
 
 func TestPrefetchRefusals(t *testing.T) {
@@ -48,7 +50,7 @@ func TestPrefetchOfAServingProcess(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, serving := range []string{"zramfs", "zramfs-slots"} {
+	for _, serving := range []string{status.ServerName, ballast.ProcessName} {
 		if err := os.WriteFile("/proc/self/comm", []byte(serving), 0); err != nil {
 			t.Fatal(err)
 		}

@@ -195,18 +195,6 @@ func TestUpAllIsInterrupted(t *testing.T) {
 	}
 }
 
-// Without zramfs-monitor its commands say what is missing.
-func TestWithoutMonitor(t *testing.T) {
-	dir := served(t)
-	t.Setenv("PATH", t.TempDir())
-	for _, line := range []string{"metrics", "report", "serve", "top --once DIR"} {
-		var failed strings.Builder
-		if code := run(servedWords(line, dir, ""), io.Discard, &failed); code != exitFailure || !strings.Contains(failed.String(), "zramfs-monitor is missing") {
-			t.Errorf("%s: exit code %d, %s", line, code, failed.String())
-		}
-	}
-}
-
 // An interrupted command says so.
 func TestInterrupted(t *testing.T) {
 	dir, tmp := served(t), t.TempDir()

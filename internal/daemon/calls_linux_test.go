@@ -109,10 +109,10 @@ func newTestWorker(t *testing.T, logs *Logs, sent *strings.Builder) *worker {
 // stopAtWork orders a worker to stop once all goes on that it does by itself.
 func stopAtWork(t *testing.T, w *worker) {
 	<-w.ready
-	want := []string{"daemon.markMinutes", "protect.LowerWatermarks", "daemon.(*worker).tellFill", "background.(*Packer).run",
-		"background.(*Scrubber).run", "background.(*Spiller).run"}
+	want := []string{"daemon.markMinutes", "protect.LowerWatermarks", "daemon.(*worker).tellFill", "idlework.(*Packer).run",
+		"idlework.(*Scrubber).run", "idlework.(*Spiller).run"}
 	if w.awake.Status().State != status.Off {
-		want = append(want, "awake.(*Holder).run")
+		want = append(want, "pmqos.(*Holder).run")
 	}
 	stacks := make([]byte, 1<<20)
 	missing := func(name string) bool {

@@ -188,7 +188,7 @@ func TestNoteStatus(t *testing.T) {
 
 // A PID in a status counts if the arguments or the connections of that process are the device's.
 func TestKeptBy(t *testing.T) {
-	keeper := exec.Command("sh", "-c", `printf zramfs >/proc/self/comm; read -r line`, status.ServerName, "mount", "/run/zram")
+	keeper := exec.Command("sh", "-c", `printf zramfsd >/proc/self/comm; read -r line`, status.ServerName, "keeper", "/run/zram")
 	in, err := keeper.StdinPipe()
 	if err == nil {
 		err = keeper.Start()

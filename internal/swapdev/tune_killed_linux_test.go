@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,18 +170,4 @@ func TestTuneDownKilled(t *testing.T) {
 			wantRestored(t, m)
 		})
 	}
-}
-
-// This version restores what a version with --sysctl has set: its record has the same key.
-func TestTuneOfOlderVersion(t *testing.T) {
-	m := host.Root(t.TempDir())
-	setSysctls(t, m, "5", "133", "125", "0")
-	path := m.Path(uprecord.Dir, "%2Frun%2Fzram@00000001.json")
-	const text = `{"dir":"/run/zram","loops":null,"sysctls":[{"name":"vm.page-cluster","old":"3","set":"5"},` +
-		`{"name":"vm.swappiness","old":"60","set":"133"},{"name":"vm.watermark_scale_factor","old":"10","set":"125"},` +
-		`{"name":"vm.watermark_boost_factor","old":"15000","set":"0"}],"keeper":1,"started":1,"mount":50}`
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	wantRestored(t, m)
 }

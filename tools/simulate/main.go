@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command simulate rewrites the sources of the packages that the simulation runs for package
-// internal/world, and writes a file for "go build -overlay" that has the compiler take the
+// internal/simkernel, and writes a file for "go build -overlay" that has the compiler take the
 // rewritten ones: locks, timers, goroutines, channel operations and system calls become those of
 // the world, and each statement begins with simkernel.Step. Each line keeps its number.
 //

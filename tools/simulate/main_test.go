@@ -24,7 +24,7 @@ var outside = map[string]string{
 	"userquota.go":       "time",    // how often a user's contents are made
 }
 
-// worldly returns what a file uses that package world has as well: packages, functions, goroutines
+// worldly returns what a file uses that package simkernel has as well: packages, functions, goroutines
 // and channels.
 func worldly(source []byte) (string, error) {
 	r := &rewriter{set: token.NewFileSet(), source: source}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// replaced are the names of other packages that package world has as well.
+// replaced are the names of other packages that package simkernel has as well.
 var replaced = map[string][]string{
 	"sync":    {"Mutex", "RWMutex", "WaitGroup", "OnceValue"},
 	"time":    {"Now", "Since", "Sleep", "After", "NewTimer", "Timer"},
@@ -20,12 +20,12 @@ var replaced = map[string][]string{
 	"unix":    {"Fallocate", "Madvise", "Mmap", "Munmap", "Write", "Gettid", "Tgkill"},
 }
 
-// renamed are names that have another one in package world, and functions of a package's own.
+// renamed are names that have another one in package simkernel, and functions of a package's own.
 var renamed = map[string]string{
-	"runtime.Gosched": "world.Yield",
-	"receive":         "world.Receive", "transmit": "world.Transmit",
-	"openDevice": "world.OpenDevice", "makeMount": "world.MakeMount",
-	"copy": "world.Copy",
+	"runtime.Gosched": "simkernel.Yield",
+	"receive":         "simkernel.Receive", "transmit": "simkernel.Transmit",
+	"openDevice": "simkernel.OpenDevice", "makeMount": "simkernel.MakeMount",
+	"copy": "simkernel.Copy",
 }
 
 // plain are functions, and types with all methods, that only look at many words, reckon with values
@@ -117,11 +117,11 @@ func rewrite(path string, source []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.insert(file.Name.End(), `; import "github.com/zramfs/zramfs/internal/world"`)
+	r.insert(file.Name.End(), `; import "github.com/zramfs/zramfs/internal/simkernel"`)
 	for _, d := range file.Decls {
 		ast.Inspect(d, r.visit)
 	}
-	tail := "\nvar _ world.Mutex\n"
+	tail := "\nvar _ simkernel.Mutex\n"
 	for _, i := range file.Imports {
 		if use, ok := keep[strings.Trim(i.Path.Value, `"`)]; ok && i.Name == nil {
 			tail += "var _ = " + use + "\n"
@@ -160,15 +160,15 @@ func (r *rewriter) visit(n ast.Node) bool {
 	case *ast.SelectStmt:
 		return r.selects(n)
 	case *ast.GoStmt:
-		r.replace(n.Pos(), n.Call.Pos(), "world.Go(func() { ")
+		r.replace(n.Pos(), n.Call.Pos(), "simkernel.Go(func() { ")
 		r.insert(n.End(), " })")
 	case *ast.SendStmt:
-		r.replace(n.Pos(), n.Pos(), "world.Send(")
+		r.replace(n.Pos(), n.Pos(), "simkernel.Send(")
 		r.replace(n.Chan.End(), n.Value.Pos(), ", ")
 		r.insert(n.End(), ")")
 	case *ast.ExprStmt:
 		if u, ok := n.X.(*ast.UnaryExpr); ok && u.Op == token.ARROW {
-			r.replace(u.Pos(), u.X.Pos(), "world.Recv(")
+			r.replace(u.Pos(), u.X.Pos(), "simkernel.Recv(")
 			r.insert(u.End(), ")")
 		}
 	case *ast.CallExpr:
@@ -179,7 +179,7 @@ func (r *rewriter) visit(n ast.Node) bool {
 	return true
 }
 
-// rename gives a name of another package, or a called function, its name in package world.
+// rename gives a name of another package, or a called function, its name in package simkernel.
 func (r *rewriter) rename(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Ident:
@@ -194,7 +194,7 @@ func (r *rewriter) rename(n ast.Node) {
 		if to, ok := renamed[pkg.Name+"."+n.Sel.Name]; ok {
 			r.replace(n.Pos(), n.End(), to)
 		} else if slices.Contains(replaced[pkg.Name], n.Sel.Name) {
-			r.replace(pkg.Pos(), pkg.End(), "world")
+			r.replace(pkg.Pos(), pkg.End(), "simkernel")
 		}
 	}
 }
@@ -215,9 +215,9 @@ func (r *rewriter) steps(list []ast.Stmt) {
 		case *ast.CaseClause, *ast.CommClause, *ast.EmptyStmt:
 		default:
 			if n := takes(s); n > 0 {
-				r.insert(s.Pos(), fmt.Sprintf("world.Work(%d); ", n))
+				r.insert(s.Pos(), fmt.Sprintf("simkernel.Work(%d); ", n))
 			}
-			r.insert(s.Pos(), "world.Step(); ")
+			r.insert(s.Pos(), "simkernel.Step(); ")
 		}
 	}
 }
@@ -233,10 +233,10 @@ func (r *rewriter) selects(n *ast.SelectStmt) bool {
 		case nil:
 			fallback = true
 		case *ast.SendStmt:
-			cases = append(cases, fmt.Sprintf("world.S(%s, %s)", r.text(comm.Chan), r.text(comm.Value)))
+			cases = append(cases, fmt.Sprintf("simkernel.S(%s, %s)", r.text(comm.Chan), r.text(comm.Value)))
 		case *ast.ExprStmt:
-			from := strings.Replace(r.text(comm.X.(*ast.UnaryExpr).X), "time.After", "world.After", 1)
-			cases = append(cases, fmt.Sprintf("world.R(%s)", from))
+			from := strings.Replace(r.text(comm.X.(*ast.UnaryExpr).X), "time.After", "simkernel.After", 1)
+			cases = append(cases, fmt.Sprintf("simkernel.R(%s)", from))
 		default:
 			r.err = fmt.Errorf("line %d: a select with a value: teach tools/simulate", r.set.Position(comm.Pos()).Line)
 			return false
@@ -255,6 +255,6 @@ func (r *rewriter) selects(n *ast.SelectStmt) bool {
 	if !fallback { // a statement that ends a function goes on doing so
 		r.insert(n.Body.Rbrace, "default: panic(`no case`) ")
 	}
-	r.replace(n.Pos(), n.Body.Pos(), fmt.Sprintf("switch world.Select(%v, %s) ", fallback, strings.Join(cases, ", ")))
+	r.replace(n.Pos(), n.Body.Pos(), fmt.Sprintf("switch simkernel.Select(%v, %s) ", fallback, strings.Join(cases, ", ")))
 	return false
 }
