@@ -37,15 +37,18 @@ The page path, from the kernel down:
 
 The server, whose code a device locks in memory:
 
-	internal/daemon      keeper, worker, supervision, upgrade
-	  internal/control     both ends of the sockets between command and device
-	  internal/protect     what a serving process asks of the kernel: locks, classes, populate
-	  internal/idlework    packs cold pages, proves checksums
-	  internal/pmqos       when processors are kept from halting, and what that saves
-	  internal/telemetry   counters, trace, events and latencies in memory that all processes share
-	internal/ballast     the process that makes the kernel free swap slots
-	internal/status      the JSON that a device and the command line exchange
-	internal/host        facts of the machine: memory, cgroups, mounts, parameters
+	internal/server      the program zramfsd: keeper, worker or ballast, by its first argument
+	  internal/daemon      keeper, worker, supervision, upgrade
+	  internal/zramfsd     its command line, both ways, and how zramfs finds and starts it
+	  internal/uprecord    the records of up: loop devices, kernel parameters to restore
+	    internal/control     both ends of the sockets between command and device
+	    internal/protect     what a serving process asks of the kernel: locks, classes, populate
+	    internal/idlework    packs cold pages, proves checksums
+	    internal/pmqos       when processors are kept from halting, and what that saves
+	    internal/telemetry   counters, trace, events and latencies in memory that all processes share
+	  internal/ballast     the process that makes the kernel free swap slots
+	  internal/status      the JSON that a device and the command line exchange
+	  internal/host        facts of the machine: memory, cgroups, mounts, parameters
 
 The command line:
 
@@ -58,7 +61,7 @@ The command line:
 	      internal/snapshot    the file of a snapshot
 	    internal/notify      tells a service manager how far a service is
 	    internal/prefetch    what of a process is swapped out, and bringing it back
-	    internal/tune        parameters of the kernel: set, recorded, restored
+	    internal/tune        parameters of the kernel: set and restored
 	    loopsetup            loop devices and swap
 	  internal/settings    changes what may be changed of a device in use
 	  internal/zramctl     the command line of zramctl, and the devices that it names

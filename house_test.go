@@ -43,18 +43,20 @@ const lattice = `
 	internal/imageio: gpu internal/control internal/safeopen internal/snapshot internal/term store/view
 	internal/sample: codec/pagescan internal/procpages internal/term
 	internal/bench: internal/imageio internal/sample
-	internal/ballast: internal/host
-	internal/status: internal/telemetry/latency
-	internal/idlework: internal/host internal/status store
-	internal/pmqos: internal/host internal/status
-	internal/protect: internal/host internal/status
-	internal/daemon: internal/control internal/idlework internal/pmqos internal/protect
 	internal/prefetch: internal/host internal/procpages internal/term
 	internal/helper: internal/prefetch loopsetup
+	internal/ballast: internal/host
+	internal/status: internal/telemetry/latency
+	internal/pmqos: internal/host internal/status
 	internal/tune: internal/pmqos
-	internal/swapdev: internal/ballast internal/daemon internal/helper internal/imageio internal/notify internal/tune
+	internal/uprecord: internal/ballast internal/tune loopsetup
+	internal/idlework: internal/host internal/status store
+	internal/protect: internal/host internal/status
+	internal/zramfsd: fusefs internal/idlework internal/pmqos internal/protect
+	internal/swapdev: internal/helper internal/imageio internal/notify internal/uprecord internal/zramfsd
 	internal/bundle: internal/swapdev
 	internal/dictionary: codec internal/term
+	internal/daemon: internal/control internal/zramfsd
 	internal/kubelet: internal/host
 	internal/podswap: internal/host
 	internal/doctor: internal/daemon internal/imageio internal/kubelet internal/podswap internal/tune loopsetup
@@ -76,6 +78,8 @@ const lattice = `
 	internal/limitedswap: internal/kubeapi internal/term
 	internal/nodepod: dist/systemd internal/kubeapi internal/onhost internal/term
 	cmd/zramfs-node: internal/limitedswap internal/nodepod
+	internal/server: internal/daemon internal/notify internal/uprecord
+	cmd/zramfsd: internal/server
 
 	internal/require: internal/pages/pagefile
 	internal/pages: internal/require

@@ -161,7 +161,7 @@ func TestCallsOfCommands(t *testing.T) {
 		{"list", "--json"}, {"stats", h.dir, "0.1", "1"}, {"metrics", "--json"}, {"events", h.dir}, {"trace", "--perfetto", file, h.dir},
 		{"set", h.dir, "mem_limit=1G"}, {"compact", h.dir}, {"idle", h.dir}, {"snapshot", "save", h.dir, file}, {"doctor", "--bundle", file},
 	} {
-		l := callLoop{name: args[0], roles: []string{args[0], "aside"}, once: func(t *testing.T, arm armed) failing {
+		l := callLoop{name: args[0], roles: []string{args[0], "helper"}, once: func(t *testing.T, arm armed) failing {
 			a := s.run(t, &arm, args...)
 			wantNamed(t, a)
 			late := strings.Contains(a.Failing.What, ": write: ") && strings.Contains(a.Failing.On, "/zramfs-calls-") ||

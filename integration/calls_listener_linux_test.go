@@ -75,7 +75,7 @@ func nextCall(listener int) (n callfail.Notice, err error) {
 const launcherRole = "launcher"
 
 // roleOf says what a thread's process is: the worker, the keeper, the program of a command by its
-// name, or the process that makes a call for it ("aside"). The kernel may have to read the
+// name, or the process that makes a call for it ("helper"). The kernel may have to read the
 // arguments of a process from swap, so the supervisor looks at each thread once.
 func (s *callSupervisor) roleOf(thread uint32) string {
 	s.mu.Lock()
@@ -108,20 +108,8 @@ func roleIn(args []string) string {
 		return "unknown"
 	case args[0] == "/proc/self/exe":
 		return launcherRole
-	case args[1] == "--aside":
-		return "aside"
-	case args[1] != "mount":
-		return args[1]
+	case args[1] == "--helper":
+		return "helper"
 	}
-	for _, a := range args[2:] {
-		switch a {
-		case "--work":
-			return "worker"
-		case "--serve":
-			return "keeper"
-		case "--":
-			return "mount"
-		}
-	}
-	return "mount"
+	return args[1]
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/status"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // Where the image could be swapped, the keeper holds all of it locked when no
@@ -76,8 +77,8 @@ func protection(t testing.TB, dir, name string) status.Protection {
 // executed. Allowing that again brings one back.
 func endWorkers(t *testing.T, f *foreground) (program string) {
 	t.Helper()
-	program = filepath.Join(tempDir(t), "zramfs")
-	system(t, toolTimeout, "cp", binary(t), program)
+	program = filepath.Join(tempDir(t), zramfsd.Name)
+	system(t, toolTimeout, "cp", serverBeside(binary(t)), program)
 	mustRun(t, commandTimeout, "upgrade", "--binary", program, f.dir)
 	c := newCrashing(t, f.dir)
 	if err := os.Chmod(program, 0o600); err != nil {

@@ -233,7 +233,8 @@ func processesOf(path string) []int {
 	var pids []int
 	for _, pid := range processes() {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if err == nil && strings.TrimSuffix(exe, " (deleted)") == path {
+		exe = strings.TrimSuffix(exe, " (deleted)")
+		if err == nil && (exe == path || exe == serverBeside(path)) {
 			pids = append(pids, pid)
 		}
 	}

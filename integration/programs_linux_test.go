@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// binaryVariable names a program to test instead of building one. Its server is beside it.
+	// binaryVariable names a program to test instead of building one. Its server is next to it.
 	binaryVariable = "ZRAMFS_BINARY"
 	buildTimeout   = 5 * time.Minute
 )
@@ -33,10 +33,10 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, buildBoth(path, "")
 })
 
-// serverBeside is the server beside a program.
+// serverBeside is the server next to a program.
 func serverBeside(program string) string { return filepath.Join(filepath.Dir(program), zramfsd.Name) }
 
-// buildBoth builds the program at path and the server beside it.
+// buildBoth builds the program at path and the server next to it.
 func buildBoth(path, tags string, link ...string) error {
 	return errors.Join(build(path, tags, "cmd/zramfs", link...), build(serverBeside(path), tags, "cmd/zramfsd", link...))
 }

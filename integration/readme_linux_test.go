@@ -151,7 +151,7 @@ func TestF096DocumentedCommandsExist(t *testing.T) {
 			}
 			for _, flag := range slices.DeleteFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "-") }) {
 				flag, _, _ = strings.Cut(flag, "=")
-				if flag != "--work" && !regexp.MustCompile(`(?m)(^|[ ,])`+flag+`\b`).MatchString(help[name]) {
+				if !regexp.MustCompile(`(?m)(^|[ ,])` + flag + `\b`).MatchString(help[name]) {
 					t.Errorf("%s: zramfs %s has no flag %s", page, name, flag)
 				}
 			}

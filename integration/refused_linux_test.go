@@ -73,7 +73,6 @@ func TestRefusedArguments(t *testing.T) {
 		"bad limit":              {[]string{"--mem-limit", "x", "DIR"}, `memory limit "x": .*` + size},
 		"limit below the least":  {[]string{"--size", "64M", "--mem-limit", "64K", "DIR"}, `memory limit 64K is too small: a 64M device needs`},
 		"unknown flag":           {[]string{"--sise", "1G", "DIR"}, `mount: .*--sise.*` + help},
-		"rings":                  {[]string{"--transport", "uring", "DIR"}, `--transport is gone: .*/dev/fuse`},
 		"flag without its value": {[]string{"DIR", "--size"}, `mount: .*--size.*` + help},
 		"no DIR":                 {nil, `mount: name one DIR, as`},
 		"empty DIR":              {[]string{""}, `mount: name one DIR, as`},

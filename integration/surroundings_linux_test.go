@@ -70,7 +70,7 @@ func TestMountIsKilled(t *testing.T) {
 		keeper := 0
 		for end := time.Now().Add(answerTimeout); keeper == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			for _, pid := range childrenOf(cmd.Process.Pid) { // others try what the kernel can do
-				if strings.Contains(commandLine(pid), "--serve") {
+				if strings.Contains(commandLine(pid), "zramfsd keeper ") {
 					keeper = pid
 				}
 			}

@@ -99,7 +99,7 @@ const bootResult = `active
 256M of swap at LOOPS, priority 100
 /etc/zramfs.conf
 2
-@zramfs mount --spill=/boot-test/cold --serve --size=268435456 --algorithm=lz4 --mem-limit=0 --created-dir -- /run/zram 
+@zramfsd keeper --size=268435456 --algorithm=lz4 --mem-limit=0 --latency=auto --cold=5% --scrub=24h0m0s --on-full=spill --spill-daily=1073741824 --memory=auto --spill=/boot-test/cold --created-dir -- /run/zram 
 CapBnd:	0000000000ac4004
 NoNewPrivs:	1
 Seccomp:	2

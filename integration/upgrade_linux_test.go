@@ -216,38 +216,6 @@ func TestUpgradeDies(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfRings has a device as an earlier version with "--transport uring" made it: in the
-// memory of requests, and in the arguments of its keeper for each worker. No worker of this program
-// can go on, and the old one does.
-func TestUpgradeOfRings(t *testing.T) {
-	require.Root(t)
-	require.FUSE(t)
-	dir := mount(t, "--size", "16M")
-	accessPage(t, dir, "write")
-	before := statusOf(t, dir)
-	memory := requestsOf(t, before.KeeperPID)
-	earlier := filepath.Join(tempDir(t), "as-earlier")
-	setRings := fmt.Sprintf("printf '\\020' | dd of=%s bs=1 seek=%d conv=notrunc 2>/dev/null\n", memory.Name(), 11*8+1) // the word of their size
-	write := func(script string) {
-		t.Helper()
-		text := "#!/bin/sh\nshift\n" + script + "exec " + binary(t) + " mount --transport=uring \"$@\"\n"
-		if err := os.WriteFile(earlier, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(setRings) // the keeper restores the memory before it starts a worker
-	r := run(t, commandTimeout, "upgrade", "--binary", earlier, dir)
-	if r.Code != 1 || !strings.Contains(r.Stderr, "made the device with --transport uring") || strings.Count(r.Stderr, "\n") != 1 {
-		t.Errorf("upgrade: exit code %d: %q", r.Code, r.Stderr)
-	}
-	accessPage(t, dir, "read")
-	if after := statusOf(t, dir); after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
-		t.Errorf("before %+v, after %+v", before, after)
-	}
-	write("")
-	mustRun(t, commandTimeout, "upgrade", "--binary", earlier, dir) // without rings it goes on
-}
-
 // requestsOf opens the memory of requests that a process holds.
 func requestsOf(t *testing.T, pid int) *os.File {
 	t.Helper()

@@ -69,7 +69,7 @@ taken() { # contestant: MiB that it takes
 		return
 	fi
 	local pid sum=0
-	for pid in $(pgrep -f "^zramfs|$program|zramfs-slots" || true); do
+	for pid in $(pgrep -f "^@?zramfs|$program|zramfs-slots" || true); do
 		[ "$(readlink "/proc/$pid/exe")" = "$program" ] || continue
 		sum=$((sum + $(awk '/^Pss:/ { print $2 }' "/proc/$pid/smaps_rollup") + $(awk '/^VmPTE:/ { print $2 }' "/proc/$pid/status")))
 		sum=$((sum + $(awk '/^VmSwap:/ { print int($2 / 512) }' "/proc/$pid/status"))) # 8 bytes for each slot

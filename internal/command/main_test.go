@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// putServer puts the server beside the test binary, which can behave as that too.
+// putServer puts the server next to the test binary, which can behave as that too.
 func putServer() error {
 	own, err := os.Executable()
 	if err != nil {

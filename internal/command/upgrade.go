@@ -81,7 +81,7 @@ type upgradeReport struct {
 	WithoutService float64 `json:"without_service_seconds"` // the time that requests waited
 }
 
-// newServer returns the absolute path of the new server: the given one, the one beside a given
+// newServer returns the absolute path of the new server: the given one, the one next to a given
 // zramfs, or the one that this program starts.
 func newServer(path string) (string, error) {
 	if path == "" {

@@ -18,8 +18,8 @@ func machineMemory() uint64 {
 	return n
 }
 
-// takeName sets the name that commands know. A process that was started as /proc/self/exe is called "exe" before.
-// Commands recognise a serving process by its name.
+// takeName sets the name that commands know. A process that was started as /proc/self/exe is called
+// "exe" before. Commands recognise a serving process by its name.
 func takeName() {
 	_ = os.WriteFile("/proc/self/comm", []byte(status.ServerName), 0) // commands then show less
 }

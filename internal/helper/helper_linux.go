@@ -26,7 +26,7 @@ import (
 
 const (
 	// word is the first argument of a process that makes one call for a command.
-	word = "--aside"
+	word = "--helper"
 	// AnswerTime is how long a command waits for all serving processes. A healthy one answers in
 	// milliseconds even under load, since status takes no lock of the page path.
 	AnswerTime = time.Second

@@ -57,8 +57,8 @@ func send(lines ...string) error {
 	return sendWith(strings.Join(lines, "\n"), nil)
 }
 
-// sendWith sends a message, with a descriptor unless f is nil. Package net would add half a megabyte
-// to the server.
+// sendWith sends a message, with a descriptor unless f is nil. Package net would add half a
+// megabyte to the server.
 func sendWith(text string, f *os.File) error {
 	name := os.Getenv(Variable)
 	if name == "" {

@@ -73,7 +73,7 @@ func keeperConfig(c zramfsd.Config, descriptors int) (daemon.Config, error) {
 	return cfg, err
 }
 
-// sayReady prints the path of the data file for the user who has started this process, and notifies
+// sayReady prints the path of the data file for the user of the foreground, and notifies
 // the service manager.
 func sayReady(c zramfsd.Config, r *status.Report) error {
 	data := filepath.Join(r.Dir, "dev", "zram0")

@@ -31,8 +31,8 @@ usage: zramfsd keeper|worker|ballast FLAG... -- ARG...; zramfsd --version
 // release is Main's version; set before any process begins its work, immutable afterwards.
 var release string
 
-// Main runs the program with its arguments and returns the exit code; args[0] is the program's name.
-// version is a release's, empty for other builds. Call it once.
+// Main runs the program with its arguments and returns the exit code; args[0] is the program's
+// name. version is a release's, empty for other builds. Call it once.
 func Main(version string, args []string) int {
 	release = version
 	word, rest := "", []string(nil)
@@ -61,8 +61,9 @@ func Main(version string, args []string) int {
 	case errors.Is(err, errReported):
 		return 1
 	}
-	// Standard error is the last place to report to: a failure to write there is lost.
-	_, _ = fmt.Fprintf(os.Stderr, "zramfsd: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	// The user has started zramfs. Standard error is the last place to report to: a
+	// failure to write there is lost.
+	_, _ = fmt.Fprintf(os.Stderr, "zramfs: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	var start *status.StartError
 	if errors.As(err, &start) {
 		return start.Code

@@ -9,9 +9,9 @@
 // ones; [UnmountAndWait] ends a device without swap.
 //
 // [Find] finds devices in the mount table (type fuse.zramfs) and reads DIR/control/status of each.
-// There is no PID file. up leaves a [uprecord.Record] for each DIR in /run/zramfs: the kernel parameters,
-// and the loop devices, which cannot be found by the path of a hidden data file. Each entry is
-// checked before it is used, so a stale one does no harm.
+// There is no PID file. up leaves a [uprecord.Record] for each DIR in /run/zramfs: the kernel
+// parameters, and the loop devices, which cannot be found by the path of a hidden data file. Each
+// entry is checked before it is used, so a stale one does no harm.
 //
 // Another process, which may be stopped or dead, serves the paths below DIR. Opening, reading or
 // even stat of such a path can take for ever, so each access is made by package helper and has a

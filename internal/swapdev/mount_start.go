@@ -20,8 +20,8 @@ import (
 // openTime bounds the wait for the first answer of a new device.
 const openTime = 3 * time.Second
 
-// StartDevice starts the server of cfg, and returns its report once the data file can be opened. After an error there is no process, no mount and no new
-// directory.
+// StartDevice starts the server of cfg, and returns its report once the data file can be opened.
+// After an error there is no process, no mount and no new directory.
 func StartDevice(cfg zramfsd.Config) (_ *status.Report, err error) {
 	program, err := zramfsd.Find()
 	if err != nil {

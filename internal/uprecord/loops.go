@@ -12,8 +12,8 @@ import (
 // DetachedData is how the kernel names the data file once its mount is detached.
 const DetachedData = "/zram0"
 
-// Attached returns those of the recorded loop devices that are on one of these files. One whose sequence number differs belongs to another
-// program by now.
+// Attached returns those of the recorded loop devices that are on one of these files. One whose
+// sequence number differs belongs to another program by now.
 func Attached(loops []Loop, files ...string) (all []loopsetup.Info, err error) {
 	names, sequence := make([]string, len(loops)), map[string]uint64{}
 	for i, l := range loops {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package uprecord keeps the records that up leaves for other commands and for the keeper: a file
-// for each device that has swap, with its loop devices, processes, and the kernel parameters that up
-// has changed. [Forget] and [ForgetEnded] restore these.
+// for each device that has swap, with its loop devices, processes, and the kernel parameters that
+// up has changed. [Forget] and [ForgetEnded] restore these.
 //
 // The caller holds [Lock] while it reads and writes records. No state is kept between calls.
 package uprecord
@@ -157,8 +157,8 @@ func (rec Record) Of(dir string) bool {
 	return rec.Dir == dir
 }
 
-// KeeperPID returns the keeper's process in this PID namespace, or 0 if it has ended or is not visible
-// here.
+// KeeperPID returns the keeper's process in this PID namespace, or 0 if it has ended or is not
+// visible here.
 func (rec Record) KeeperPID() int {
 	if rec.Keeper == 0 {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/internal/tune"
 )
 
-// A Step is called for each thing that was done: its name, "ok" or "warn", and a line of detail. Its
-// error ends the function that calls it.
+// A Step is called for each thing that was done: its name, "ok" or "warn", and a line of detail.
+// Its error ends the function that calls it.
 type Step func(name, state, detail string) error
 
 // forget restores the kernel parameters, or leaves them to devices that want the same values,
@@ -71,8 +71,8 @@ func others(rec Record, all []Record) []Record {
 	})
 }
 
-// Tune makes settings for a device that is about to come up. Its record holds every old value before
-// the kernel gets a new one.
+// Tune makes settings for a device that is about to come up. Its record holds every old value
+// before the kernel gets a new one.
 func Tune(step Step, m host.Root, settings []tune.Setting, rec *Record) error {
 	running := others(*rec, Read(m))
 	var report tune.Report

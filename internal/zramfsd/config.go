@@ -51,8 +51,8 @@ type Config struct {
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.
 	CreatedDir bool
-	// Foreground means that the keeper is the process that a user has started: it prints the path of
-	// the data file on standard output once that can be opened, unless Quiet, and its log on
+	// Foreground means that the keeper is the process that a user has started: it prints the path
+	// of the data file on standard output once that can be opened, unless Quiet, and its log on
 	// standard error.
 	Foreground, Quiet bool
 }

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 )
 
-// libexec is the directory of the program where it is not beside zramfs. Builds set it: go build
+// libexec is the directory of the program where it is not next to zramfs. Builds set it: go build
 // -ldflags "-X github.com/zramfs/zramfs/internal/zramfsd.libexec=/usr/libexec".
 var libexec = "/usr/libexec"
 
 // Name is the program's file name.
 const Name = "zramfsd"
 
-// Find returns the path of the program: the file beside this one, else the one in the libexec
+// Find returns the path of the program: the file next to this one, else the one in the libexec
 // directory.
 func Find() (string, error) {
 	own, err := os.Executable()

@@ -96,8 +96,8 @@ func (s *Starting) Ready() (*status.Report, error) {
 }
 
 // abandon makes sure that a process which did not become ready is gone, and returns how it ended.
-// One that announced its failure, or closed its descriptor, is about to end by itself, having undone
-// everything.
+// One that announced its failure, or closed its descriptor, is about to end by itself, having
+// undone everything.
 func (s *Starting) abandon(cause error) error {
 	var failure *status.StartError
 	patience := time.Duration(0)

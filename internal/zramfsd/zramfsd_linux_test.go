@@ -222,7 +222,7 @@ func TestFind(t *testing.T) {
 	if _, err := find(beside, other); err == nil || !strings.Contains(err.Error(), beside) || !strings.Contains(err.Error(), other) {
 		t.Errorf("there is none: %v", err)
 	}
-	for _, dir := range []string{other, beside} { // the one beside is found first
+	for _, dir := range []string{other, beside} { // the one next to is found first
 		if err := os.WriteFile(filepath.Join(dir, Name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ var outside = map[string]string{
 	"userquota.go":       "time",    // how often a user's contents are made
 }
 
-// worldly returns what a file uses that package simkernel has as well: packages, functions, goroutines
-// and channels.
+// worldly returns what a file uses that package simkernel has as well: packages, functions,
+// goroutines and channels.
 func worldly(source []byte) (string, error) {
 	r := &rewriter{set: token.NewFileSet(), source: source}
 	file, err := parser.ParseFile(r.set, "", source, 0)
