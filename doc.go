@@ -45,7 +45,7 @@ The server, whose code a device locks in memory:
 	    internal/protect     what a serving process asks of the kernel: locks, classes, populate
 	    internal/idlework    packs cold pages, proves checksums
 	    internal/pmqos       when processors are kept from halting, and what that saves
-	    internal/telemetry   counters, trace, events and latencies in memory that all processes share
+	    internal/telemetry   counters, trace, events and latencies, shared by all processes
 	  internal/ballast     the process that makes the kernel free swap slots
 	  internal/status      the JSON that a device and the command line exchange
 	  internal/host        facts of the machine: memory, cgroups, mounts, parameters

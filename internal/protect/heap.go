@@ -16,9 +16,9 @@ import (
 const (
 	// garbageLimit is the garbage that gathers between two collections, in bytes. Requests for
 	// pages leave none; a read of the status leaves some 50 KiB, one of an attribute 1 KiB.
-	garbageLimit = 1 << 20
+	garbageLimit = 512 << 10
 	// spareHeap is room for holes, in bytes.
-	spareHeap = 1 << 20
+	spareHeap = 512 << 10
 	// processorHeap is what the processors that run Go code at a time cache, in bytes: 64 pages of
 	// 8 KiB each (pageCachePages in the runtime's mpagecache.go), two of them.
 	processorHeap = 1 << 20
