@@ -46,7 +46,7 @@ func TestUpBesideKubelet(t *testing.T) {
 	}{
 		{"kind: KubeletConfiguration\n", "up DIR --size 64M", exitKubelet, "has failSwapOn true by the default: with swap on it does not start again"},
 		{"failSwapOn: true\n", "up DIR --size 64M --quiet", exitKubelet, "--force. Nothing was changed"},
-		{"failSwapOn: &x true\n", "up DIR --size 64M", exitKubelet, "cannot be told"},
+		{"failSwapOn: maybe\n", "up DIR --size 64M", exitKubelet, "cannot be told"},
 		{"failSwapOn: true\n", "doctor", exitFailure, "fail  kubelet: the kubelet (process "},
 		{"failSwapOn: false\n", "doctor --kubernetes", exitFailure, "(kubelet) starts where swap is on: failSwapOn is false by "},
 		{"failSwapOn: false\n", "doctor --kubernetes --configz -", exitFailure, "read the answer of /configz"},

@@ -26,16 +26,16 @@ type Kubelet struct {
 
 // A program is a program that is a kubelet or has one in it.
 type program struct {
-	name     string   // as in /proc/PID/comm
-	settings document // that it has before it reads any file
+	name     string // as in /proc/PID/comm
+	settings string // that it has before it reads any file, in YAML
 	args     func(system, host.Process) ([]string, error)
 }
 
 // programs lists the kubelet and the distributions that have it in their own process. Those of
 // rke2, k0s, Talos and Bottlerocket start a kubelet.
 var programs = []program{
-	{"kubelet", nil, ownArguments},
-	{"kubelite", nil, kubeliteArguments},
+	{"kubelet", "", ownArguments},
+	{"kubelite", "", kubeliteArguments},
 	{"k3s-server", k3sSettings, k3sArguments},
 	{"k3s-agent", k3sSettings, k3sArguments},
 }
@@ -198,7 +198,7 @@ const (
 )
 
 // k3sSettings are those that k3s gives its kubelet.
-var k3sSettings = document{KeyFailSwapOn: false}
+const k3sSettings = KeyFailSwapOn + ": false"
 
 // k3sArguments returns the kubelet's arguments that are known of k3s: its directory of drop-ins,
 // and what kubelet-arg in its configuration or on its command line says of swap.

@@ -138,20 +138,19 @@ func TestDropInsMerge(t *testing.T) {
 // A setting that cannot be told is a refusal with its reason.
 func TestSettingsThatCannotBeTold(t *testing.T) {
 	for _, test := range []struct{ comm, args, file, want string }{
-		{"kubelet", "kubelet --config=/c", "failSwapOn: [false]\n", "line 1: failSwapOn is written in a way that zramfs does not read"},
-		{"kubelet", "kubelet --config=/c", "failSwapOn: &x false\n", "line 1: failSwapOn"},
-		{"kubelet", "kubelet --config=/c", "a: b\n\nfailSwapOn:\n  - false\n", "line 3: failSwapOn"},
-		{"kubelet", "kubelet --config=/c", "failSwapOn: maybe\n", "failSwapOn is maybe"},
-		{"kubelet", "kubelet --config=/c", "failSwapOn: false\nfailSwapOn: true\n", "line 2: failSwapOn is there twice"},
-		{"kubelet", "kubelet --config=/c", "<<: *base\n", "line 1"},
-		{"kubelet", "kubelet --config=/c", "a: b\n---\nfailSwapOn: false\n", "line 2"},
-		{"kubelet", "kubelet --config=/c", "a: \"b\nfailSwapOn: false\"\n", "line 1"},
-		{"kubelet", "kubelet --config=/c", "\tfailSwapOn: false\n", "line 1"},
-		{"kubelet", "kubelet --config=/c", "{failSwapOn: false}\n", "not JSON"},
-		{"kubelet", "kubelet --config=/c", `{"failSwapOn": 7}`, "failSwapOn is 7"},
+		{"kubelet", "kubelet --config=/c", "failSwapOn: [false]\n", "/c: failSwapOn: line 1: cannot unmarshal !!seq into bool. "},
+		{"kubelet", "kubelet --config=/c", "failSwapOn: perhaps\n", "Set failSwapOn: false in /c and restart"},
+		{"kubelet", "kubelet --config=/c", "a: b\n\nfailSwapOn: maybe\n", "failSwapOn: line 3: cannot unmarshal !!str `maybe` into bool"},
+		{"kubelet", "kubelet --config=/c", "failSwapOn: false\nfailSwapOn: true\n", `line 2: mapping key "failSwapOn" already defined at line 1`},
+		{"kubelet", "kubelet --config=/c", "<<: *base\n", "unknown anchor"},
+		{"kubelet", "kubelet --config=/c", "- failSwapOn: false\n", "line 1"},
+		{"kubelet", "kubelet --config=/c", "\tfailSwapOn: false\n", "yaml: "},
+		{"kubelet", "kubelet --config=/c", "memorySwap: NoSwap\n", "memorySwap: line 1"},
+		{"kubelet", "kubelet --config=/c", `{"failSwapOn": 7}`, "failSwapOn: line 1: cannot unmarshal !!int `7` into bool"},
 		{"kubelet", "kubelet --config=/other", "", "no such file"},
 		{"kubelet", "kubelet --config=/", "", "is no file"},
 		{"kubelet", "kubelet --fail-swap-on=perhaps", "", "neither true nor false"},
+		{"kubelet", "kubelet --feature-gates=NodeSwap=perhaps", "", "--feature-gates=NodeSwap=perhaps is neither true nor false"},
 		{"kubelite", "kubelite --x", "", "no --kubelet-args-file"},
 	} {
 		all := Find(machineWith(t, test.comm, test.args, map[string]string{"c": test.file}))
@@ -162,34 +161,31 @@ func TestSettingsThatCannotBeTold(t *testing.T) {
 	}
 }
 
-// YAML that a whole reader takes as well.
-func TestYAMLThatIsRead(t *testing.T) {
-	for text, want := range map[string]document{
-		"":                                      {},
-		"---\n# nothing\n":                      {},
-		"a: null\nb: ~\nc:\nd: x\n":             {"a": nil, "b": nil, "c": nil, "d": "x"},
-		"'a''b': \"c\\td\" # e\n":               {"a'b": "c\td"},
-		"a: |\n  failSwapOn: true\n\n  x\nb: 1": {"a": unread(1), "b": "1"},
-		"a : b\n'c' : d\n":                      {"a": "b", "c": "d"},
-		"a:\n- b: c\n- d\ne: f\n":               {"a": unread(1), "e": "f"},
-		"a: b\n  c\nd: e\n":                     {"a": unread(1), "d": "e"},
-		"  a:\n      b: c\n  d: http://x#y\n":   {"a": document{"b": "c"}, "d": "http://x#y"},
-		"a: {b: c, 'd': \"e\"}\nf: {}\r\n":      {"a": document{"b": "c", "d": "e"}, "f": document{}},
+// A file is read as the kubelet reads it: YAML 1.1 has more words for true and false, and what lies
+// behind the first document does not count.
+func TestWaysToWriteFalse(t *testing.T) {
+	for _, text := range []string{
+		"failSwapOn: no\n", "failSwapOn: Off # e\r\n", "'failSwapOn' : false\n", "x: &x false\nfailSwapOn: *x\n", "base: &b {failSwapOn: false}\n<<: *b\n",
+		"---\na: |\n  failSwapOn: true\nfailSwapOn: false\n---\nfailSwapOn: true\n", "{failSwapOn: false}\n", "{\n\t\"failSwapOn\": false\n}\n",
+		"\ufefffailSwapOn: false\n",
 	} {
-		if got, err := parse([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		all := Find(machineWith(t, "kubelet", "kubelet --config=/c", map[string]string{"c": text}))
+		if len(all) != 1 || all[0].Err != nil || all[0].FailSwapOn {
+			t.Errorf("%q: %+v", text, all)
 		}
 	}
 }
 
-// A configuration may nest without bound, but its reader must not.
-func TestYAMLDepth(t *testing.T) {
-	var text strings.Builder
-	for i := range 1000 {
-		text.WriteString(strings.Repeat(" ", i) + "a:\n")
+// Flags replace what a file has, and a flag that is there again adds to itself.
+func TestFlagsOverFile(t *testing.T) {
+	const args = "kubelet --config=/c --eviction-hard=memory.available<5% --eviction-hard nodefs.available<7% --feature-gates=A=true,NodeSwap=false"
+	all := Find(machineWith(t, "kubelet", args, map[string]string{"c": "evictionHard: {imagefs.available: 1%}\nkubeReserved: {cpu: 1}\nfeatureGates: {NodeSwap: true, B: x}\n"}))
+	if len(all) != 1 || all[0].Err != nil {
+		t.Fatalf("%+v", all)
 	}
-	if _, err := parse([]byte(text.String())); err == nil {
-		t.Error("1,000 levels are read")
+	k := all[0]
+	if want := map[string]string{"memory.available": "5%", "nodefs.available": "7%"}; !reflect.DeepEqual(k.EvictionHard, want) || k.KubeReserved["cpu"] != "1" || k.NodeSwap {
+		t.Errorf("%+v", k.Settings)
 	}
 }
 
@@ -289,8 +285,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if doc, err := parse(text); err == nil {
-			_, _ = newSettings(doc)
-		}
+		c := config{from: map[string]string{}}
+		_ = c.add(text, "x")
+		_ = c.settings(nil)
 	})
 }

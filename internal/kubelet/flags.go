@@ -4,6 +4,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -47,43 +48,62 @@ func last(all []flagValue, name string) (value string, ok bool) {
 	return value, ok
 }
 
-// flagKeys are the flags that set a key of the configuration.
-var flagKeys = map[string]string{"fail-swap-on": KeyFailSwapOn, "feature-gates": keyFeatureGates, "eviction-hard": KeyEvictionHard,
-	"system-reserved": keySystemReserved, "kube-reserved": keyKubeReserved, "cgroup-driver": keyCgroupDriver}
-
-// flagDocument returns the configuration that flags make.
-func flagDocument(all []flagValue) (document, error) {
-	doc := document{}
+// addFlags changes c by a command line. Flags replace what files have, but for feature gates.
+func (c *config) addFlags(all []flagValue) error {
 	for _, f := range all {
-		key := flagKeys[f.name]
-		switch key {
-		case "":
-		case KeyFailSwapOn:
-			on, err := strconv.ParseBool(f.value)
+		switch f.name {
+		case "fail-swap-on":
+			on, err := parseSwitch(f.name, f.value)
 			if err != nil {
-				return nil, fmt.Errorf("--%s=%s is neither true nor false", f.name, f.value)
+				return err
 			}
-			doc[key] = on
-		case keyCgroupDriver:
-			doc[key] = f.value
-		default:
-			pairs := parsePairs(f.value)
-			if old, ok := doc[key].(document); ok {
-				old.merge(pairs)
-			} else {
-				doc[key] = pairs
+			c.failSwapOn, c.from[KeyFailSwapOn] = on, commandLine
+		case "feature-gates":
+			gate := parsePairs(f.value)["NodeSwap"]
+			if gate == nil {
+				continue
 			}
+			on, err := parseSwitch(f.name+"=NodeSwap", *gate)
+			if err != nil {
+				return err
+			}
+			c.featureGates, c.from[keyFeatureGates] = &featureGates{on}, commandLine
+		case "cgroup-driver":
+			c.cgroupDriver, c.from[keyCgroupDriver] = &f.value, commandLine
+		case "eviction-hard":
+			c.addPairs(&c.evictionHard, KeyEvictionHard, f.value)
+		case "system-reserved":
+			c.addPairs(&c.systemReserved, keySystemReserved, f.value)
+		case "kube-reserved":
+			c.addPairs(&c.kubeReserved, keyKubeReserved, f.value)
 		}
 	}
-	return doc, nil
+	return nil
+}
+
+func parseSwitch(name, value string) (*bool, error) {
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return nil, fmt.Errorf("--%s=%s is neither true nor false", name, value)
+	}
+	return &on, nil
+}
+
+// addPairs adds those of a flag, which may be there several times.
+func (c *config) addPairs(to *map[string]*string, key, text string) {
+	if *to == nil || c.from[key] != commandLine {
+		*to, c.from[key] = map[string]*string{}, commandLine
+	}
+	maps.Copy(*to, parsePairs(text))
 }
 
 // parsePairs reads a=b,c=d; eviction thresholds have < for =.
-func parsePairs(text string) document {
-	pairs := document{}
+func parsePairs(text string) map[string]*string {
+	pairs := map[string]*string{}
 	for pair := range strings.SplitSeq(text, ",") {
 		if at := strings.IndexAny(pair, "=<"); at > 0 {
-			pairs[strings.TrimSpace(pair[:at])] = strings.TrimSpace(pair[at+1:])
+			value := strings.TrimSpace(pair[at+1:])
+			pairs[strings.TrimSpace(pair[:at])] = &value
 		}
 	}
 	return pairs

@@ -3,14 +3,14 @@
 package kubelet
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Settings is what a kubelet's configuration says of swap and memory (KubeletConfiguration,
@@ -75,45 +75,29 @@ func (s Settings) ConfigFile(key string) string {
 
 // read takes the configuration in the kubelet's order: its own settings, the file of --config, the
 // drop-ins of --config-dir, and then the command line again.
-func (s system) read(own document, args []string) (Settings, error) {
+func (s system) read(own string, args []string) (Settings, error) {
 	flags := parseFlags(args)
-	doc, from, files := document{}, map[string]string{}, []string(nil)
-	add := func(more document, name string) {
-		doc.merge(more)
-		for key := range more {
-			from[key] = name
-		}
+	c := config{from: map[string]string{}}
+	if err := c.add([]byte(own), "the distribution's default"); err != nil {
+		return Settings{}, err
 	}
-	add(maps.Clone(own), "the distribution's default")
-	paths, err := s.configFiles(flags)
+	files, err := s.configFiles(flags)
 	if err != nil {
 		return Settings{}, err
 	}
-	for _, path := range paths {
+	for i, path := range files {
 		text, err := s.file(path)
 		if err != nil {
 			return Settings{}, err
 		}
-		more, err := parse(text)
-		if err != nil {
-			return Settings{}, fmt.Errorf("%s: %w", path, err)
+		if err := c.add(text, path); err != nil {
+			return c.settings(files[:i+1]), fmt.Errorf("%s: %w", path, err)
 		}
-		files = append(files, path)
-		add(more, path)
 	}
-	more, err := flagDocument(flags)
-	if err != nil {
+	if err := c.addFlags(flags); err != nil {
 		return Settings{}, err
 	}
-	for key := range more {
-		if key != keyFeatureGates { // the others replace what files have
-			delete(doc, key)
-		}
-	}
-	add(more, commandLine)
-	settings, err := newSettings(doc)
-	settings.Files, settings.from = files, from
-	return settings, err
+	return c.settings(files), nil
 }
 
 // configFiles returns the file of --config and the drop-ins, in the order in which they count.
@@ -163,36 +147,15 @@ func (s system) file(path string) ([]byte, error) {
 // ParseConfigz reads the answer of a kubelet's /configz, which has the settings in force.
 func ParseConfigz(answer []byte) (Settings, error) {
 	var all struct {
-		Config document `json:"kubeletconfig"`
+		Config map[string]yaml.Node `yaml:"kubeletconfig"`
 	}
-	if err := json.Unmarshal(answer, &all); err != nil {
-		return Settings{}, fmt.Errorf("read the answer of /configz: %w", err)
+	if err := yaml.Unmarshal(answer, &all); err != nil {
+		return Settings{}, fmt.Errorf("read the answer of /configz: %w", oneLine(err))
 	}
 	if all.Config == nil {
 		return Settings{}, errors.New("read the answer of /configz: no kubeletconfig in it")
 	}
-	s, err := newSettings(all.Config)
-	s.from = map[string]string{}
-	for key := range all.Config {
-		s.from[key] = "/configz"
-	}
-	return s, err
-}
-
-// newSettings takes what is needed out of a configuration.
-func newSettings(doc document) (s Settings, err error) {
-	s = Settings{FailSwapOn: true, SwapBehavior: NoSwap, NodeSwap: true, CgroupDriver: "cgroupfs",
-		EvictionHard: map[string]string{"memory.available": "100Mi"}}
-	errs := []error{doc.boolean(KeyFailSwapOn, &s.FailSwapOn), doc.text(keyCgroupDriver, &s.CgroupDriver)}
-	swap, err := doc.object(KeyMemorySwap)
-	errs = append(errs, err, swap.text("swapBehavior", &s.SwapBehavior))
-	gates, err := doc.object(keyFeatureGates)
-	errs = append(errs, err, gates.boolean("NodeSwap", &s.NodeSwap))
-	for key, to := range map[string]*map[string]string{KeyEvictionHard: &s.EvictionHard, keySystemReserved: &s.SystemReserved, keyKubeReserved: &s.KubeReserved} {
-		errs = append(errs, doc.texts(key, to))
-	}
-	if s.SwapBehavior == "" {
-		s.SwapBehavior = NoSwap
-	}
-	return s, errors.Join(errs...)
+	c := config{from: map[string]string{}}
+	err := c.merge(all.Config, "/configz")
+	return c.settings(nil), err
 }
