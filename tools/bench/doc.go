@@ -27,8 +27,9 @@
 // at a time; random 4 KiB transfers, one at a time and 2 x 32 at a time; reads and writes. A
 // latency is total: from before the request is handed to the kernel until its completion has been
 // collected (fio's lat, which is slat + clat). Each printed figure is the median over the rounds,
-// and each ratio the median of the rounds' ratios, so that a slow minute of the machine cancels
-// out. On a busy machine trust the ratios alone.
+// from six rounds on with the interval that has the true median in it in 95 of 100 runs, and each
+// ratio the median of the rounds' ratios, so that a slow minute of the machine cancels out. On a
+// busy machine trust the ratios alone.
 //
 // Memory is read from mm_stat of both: mem_used_total over compr_data_size is the allocator's
 // overhead, and over orig_data_size the cost of a stored byte. zramfs counts its index in

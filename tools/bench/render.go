@@ -13,7 +13,7 @@ const (
 	nameWidth   = 37
 	deviceWidth = 10
 	unitWidth   = 4
-	cellWidth   = 10
+	cellWidth   = 12
 	ratioWidth  = 8
 )
 
@@ -38,8 +38,8 @@ func (r *reportRow) quantities() (shown []quantity, unit string) {
 	}, unit
 }
 
-// writeText prints a line for each workload and device: medians, and behind each
-// its ratio to kernel zram. The targets follow.
+// writeText prints a line for each workload and device: medians with their intervals, and behind
+// each its ratio to kernel zram. The targets follow.
 func (r *report) writeText(out io.Writer) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "Linux %s, %d CPUs; %d MiB of real pages (%d different, LZ4 ratio %.2f); median of %d rounds of %gs\n",
@@ -77,7 +77,8 @@ func (r *reportRow) render(text *bytes.Buffer, devices []reportDevice) {
 		fmt.Fprintf(text, "%-*s%-*s%-*s", nameWidth, name, deviceWidth, device.Name, unitWidth, unit)
 		name = ""
 		for i, quantity := range shown {
-			fmt.Fprintf(text, "%*s", cellWidth, digits(quantity.get(r.Median[d])*quantity.scale))
+			one := summaryOf(r.Rounds[d], quantity.get)
+			fmt.Fprintf(text, " %*s", cellWidth-1, digits(one.Center*quantity.scale)+interval(one))
 			switch {
 			case d < len(r.Ratio):
 				fmt.Fprintf(text, "%*s", ratioWidth, times(quantity.get(r.Ratio[d])))

@@ -5,10 +5,12 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
+
+	"golang.org/x/perf/benchmath"
 )
 
 // A report is everything that a run found, in the shape of its JSON.
@@ -114,11 +116,17 @@ func ratioFigure(first, second []figure) figure {
 
 // medianOf returns the median of one quantity over the rounds.
 func medianOf[F any](rounds []F, get func(F) float64) float64 {
+	return summaryOf(rounds, get).Center
+}
+
+// summaryOf returns the median of one quantity over the rounds, with the interval that has the true
+// median in it in 95 of 100 runs. It takes six rounds to have one.
+func summaryOf[F any](rounds []F, get func(F) float64) benchmath.Summary {
 	var values []float64
 	for _, one := range rounds {
 		values = append(values, get(one))
 	}
-	return median(values)
+	return summary(values)
 }
 
 // leastFigure is the smallest figure that a ratio is made of. Every unit of a report has larger
@@ -138,7 +146,7 @@ func ratioOf[F any](first, second []F, get func(F) float64) float64 {
 		}
 		values = append(values, dividend/divisor)
 	}
-	return median(values)
+	return summary(values).Center
 }
 
 // combine makes a figure of what of returns for each quantity.
@@ -152,13 +160,14 @@ func combine(of func(get func(figure) float64) float64) figure {
 	}
 }
 
-// median returns the middle value, or the mean of the two in the middle; the
-// values are sorted in place and there must be one.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
+func summary(values []float64) benchmath.Summary {
+	return benchmath.AssumeNothing.Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), 0.95)
+}
+
+// interval shows how wide the interval of a median is, or nothing where the rounds were too few.
+func interval(s benchmath.Summary) string {
+	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
+		return ""
 	}
-	return (values[middle-1] + values[middle]) / 2
+	return " ±" + s.PctRangeString()
 }

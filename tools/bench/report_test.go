@@ -49,12 +49,12 @@ func TestTextReport(t *testing.T) {
 	for _, want := range []string{
 		"64 MiB of real pages (256 different, LZ4 ratio 2.80); median of 3 rounds of 4s",
 		"zramfs: the subject", "zram: the anchor",
-		"                                                  throughput to zram    p50 us to zram    p99 us to zram CPU s/GiB to zram\n",
-		"sequential read 1 MiB, libaio 1 x 4  zramfs    MB/s      8.00   4.00x      8.00   4.00x      8.00   4.00x      8.00   4.00x\n",
-		"                                     zram      MB/s      2.00              2.00              2.00              2.00\n",
-		"random write 4 KiB, libaio 2 x 32    zramfs    IOPS      8.00   4.00x      8.00   4.00x      8.00   4.00x      8.00   4.00x\n",
-		"sequential read 1 MiB, libaio 1 x 4  zramfs    throughput       4.00x    >= 1.5    >= 2.5  stretch\n",
-		"random read 4 KiB, psync, depth 1    zramfs    p50 time         4.00x      <= 5    <= 3.5  reached\n",
+		"                                                     throughput to zram      p50 us to zram      p99 us to zram   CPU s/GiB to zram\n",
+		"sequential read 1 MiB, libaio 1 x 4  zramfs    MB/s        8.00   4.00x        8.00   4.00x        8.00   4.00x        8.00   4.00x\n",
+		"                                     zram      MB/s        2.00                2.00                2.00                2.00\n",
+		"random write 4 KiB, libaio 2 x 32    zramfs    IOPS        8.00   4.00x        8.00   4.00x        8.00   4.00x        8.00   4.00x\n",
+		"sequential read 1 MiB, libaio 1 x 4  zramfs    throughput         4.00x      >= 1.5      >= 2.5  stretch\n",
+		"random read 4 KiB, psync, depth 1    zramfs    p50 time           4.00x        <= 5      <= 3.5  reached\n",
 		"memory of zram: used/compressed 1.050, used/stored 0.263 (ratio 4.00) after the fill",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -77,7 +77,7 @@ func TestTextReportOfOneDevice(t *testing.T) {
 	if strings.Contains(out.String(), "to zram") || strings.Contains(out.String(), "kernel zram") || strings.Contains(out.String(), "memory of") {
 		t.Errorf("the report shows what was not measured:\n%s", out.String())
 	}
-	if !strings.Contains(out.String(), "random read 4 KiB, psync, depth 1    zramfs    IOPS      8.00      8.00      8.00      8.00\n") {
+	if !strings.Contains(out.String(), "random read 4 KiB, psync, depth 1    zramfs    IOPS        8.00        8.00        8.00        8.00\n") {
 		t.Errorf("the report lacks the device's figures:\n%s", out.String())
 	}
 }
@@ -132,8 +132,8 @@ func TestReportOfThreeDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"                                     other     IOPS      2.00   1.00x",
-		"                                     other     p99 time         1.00x     <= 10      <= 8  stretch\n",
+		"                                     other     IOPS        2.00   1.00x",
+		"                                     other     p99 time           1.00x       <= 10        <= 8  stretch\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
@@ -181,13 +181,18 @@ func TestRatioOfNothing(t *testing.T) {
 	}
 }
 
+// A median has an interval from six rounds on.
 func TestMedian(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
 		want   float64
-	}{{[]float64{3}, 3}, {[]float64{9, 1}, 5}, {[]float64{7, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5}} {
-		if got := median(test.values); got != test.want {
-			t.Errorf("the median of %v is %v, want %v", test.values, got, test.want)
+		shown  string
+	}{
+		{[]float64{3}, 3, ""}, {[]float64{9, 1}, 5, ""}, {[]float64{7, 1, 2}, 2, ""}, {[]float64{4, 1, 3, 2}, 2.5, ""},
+		{[]float64{104, 100, 98, 100, 101, 100}, 100, " ±4%"}, {[]float64{0, 0, 0, 0, 0, 0}, 0, " ±0%"}, {[]float64{-9, 4, 4, 4, 4, 9}, 4, " ±?"},
+	} {
+		if got := summary(test.values); got.Center != test.want || interval(got) != test.shown {
+			t.Errorf("the median of %v is %v%s, want %v%s", test.values, got.Center, interval(got), test.want, test.shown)
 		}
 	}
 }

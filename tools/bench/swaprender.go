@@ -45,7 +45,7 @@ func (r *swapReport) renderBest(text *bytes.Buffer) {
 		fmt.Fprintf(text, "%-*s%-*s", nameWidth, row.Name, unitWidth, row.Unit)
 		for i, medians := range row.Median {
 			best := row.Best[i]
-			fmt.Fprintf(text, "%*s", clusterWidth, fmt.Sprintf("%s @%d", digits(medians[best]), r.Cluster[best]))
+			fmt.Fprintf(text, " %*s", clusterWidth-1, fmt.Sprintf("%s%s @%d", digits(medians[best]), row.Interval[i][best], r.Cluster[best]))
 			if i < len(row.Ratio) {
 				fmt.Fprintf(text, "%*s", ratioWidth, times(row.Ratio[i]))
 			}
@@ -54,7 +54,7 @@ func (r *swapReport) renderBest(text *bytes.Buffer) {
 	}
 }
 
-// clusterWidth is the width of a column with a figure and a page cluster.
+// clusterWidth is the width of a column with a figure, its interval and a page cluster.
 const clusterWidth = cellWidth + 3
 
 // renderAll prints the medians with every vm.page-cluster.

@@ -38,6 +38,8 @@ type swapSummary struct {
 	// the phase that the measure is of.
 	Median [][]float64 `json:"median"`
 	Best   []int       `json:"best"`
+	// Interval is that of each median as it is printed, empty where the rounds were too few.
+	Interval [][]string `json:"interval"`
 	// Ratio is, by device but kernel zram, the median of the rounds' ratios to kernel zram, each
 	// device at its best page cluster.
 	Ratio []float64 `json:"ratio_to_zram"`
@@ -73,10 +75,12 @@ func (b *swapBenchmark) summarise(measure swapMeasure) swapSummary {
 	row := swapSummary{Name: measure.name, Unit: measure.unit}
 	for i := range b.subjects {
 		var medians []float64
+		var intervals []string
 		for _, rounds := range b.figures[i] {
-			medians = append(medians, medianOf(rounds, measure.get))
+			one := summaryOf(rounds, measure.get)
+			medians, intervals = append(medians, one.Center), append(intervals, interval(one))
 		}
-		row.Median = append(row.Median, medians)
+		row.Median, row.Interval = append(row.Median, medians), append(row.Interval, intervals)
 		row.Best = append(row.Best, measure.by.best(b.figures[i]))
 	}
 	last := len(b.subjects) - 1
