@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,7 +57,7 @@ func loopNumbers() ([]int, error) {
 			ns = append(ns, n)
 		}
 	}
-	sort.Slice(ns, func(i, j int) bool { return ns[i] < ns[j] })
+	slices.Sort(ns)
 	return ns, nil
 }
 

@@ -4,7 +4,7 @@ package store
 
 import (
 	"errors"
-	"sort"
+	"slices"
 
 	"github.com/zramfs/zramfs/store/internal/image"
 )
@@ -82,10 +82,7 @@ func (b *bySize) classes(last, top int) error {
 			return err
 		}
 		page = next
-		sort.SliceStable(window, func(i, j int) bool {
-			a, b := &window[i], &window[j]
-			return b.class-a.class < 0
-		})
+		slices.SortStableFunc(window, func(a, b candidate) int { return b.class - a.class })
 		if err := b.all(window); err != nil {
 			return err
 		}

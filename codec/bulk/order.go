@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-	"sort"
 
 	"github.com/zramfs/zramfs/codec"
 )
@@ -38,9 +37,8 @@ func classify(op Op, engines []*member) classing {
 			c.classes = append(c.classes, one)
 		}
 	}
-	sort.Slice(c.classes, func(i, j int) bool {
-		a, b := c.classes[i], c.classes[j]
-		return cmp.Or(bits.OnesCount64(b.engines)-bits.OnesCount64(a.engines), cmp.Compare(a.engines, b.engines)) < 0
+	slices.SortFunc(c.classes, func(a, b class) int {
+		return cmp.Or(bits.OnesCount64(b.engines)-bits.OnesCount64(a.engines), cmp.Compare(a.engines, b.engines))
 	})
 	for id, set := range sets {
 		c.of[id] = uint8(slices.Index(c.classes, class{set}))

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -139,10 +139,7 @@ func (t *trainer) content(size int) []byte {
 			}
 		}
 	}
-	sort.SliceStable(chosen, func(i, j int) bool {
-		a, b := &chosen[i], &chosen[j]
-		return a.score-b.score < 0
-	})
+	slices.SortStableFunc(chosen, func(a, b segment) int { return a.score - b.score })
 	var all []byte
 	for _, s := range chosen {
 		all = append(all, s.bytes...)

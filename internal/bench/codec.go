@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
@@ -280,5 +280,5 @@ func median(times []time.Duration) time.Duration {
 }
 
 func sortTimes(times []time.Duration) {
-	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+	slices.Sort(times)
 }

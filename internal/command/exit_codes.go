@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -60,10 +59,7 @@ func exitCodesOf(name string) []exitMeaning {
 			all = append(all, common)
 		}
 	}
-	sort.Slice(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Compare(a.code, b.code) < 0
-	})
+	slices.SortFunc(all, func(a, b exitMeaning) int { return cmp.Compare(a.code, b.code) })
 	return all
 }
 

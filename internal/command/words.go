@@ -3,9 +3,9 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -156,7 +156,7 @@ func codecWords(s *status.Status) string {
 		return "none"
 	}
 	codecs := slices.Clone(s.Codecs)
-	sort.SliceStable(codecs, func(i, j int) bool { return codecs[i].Pages > codecs[j].Pages })
+	slices.SortStableFunc(codecs, func(a, b status.Codec) int { return cmp.Compare(b.Pages, a.Pages) })
 	words := make([]string, 0, len(codecs))
 	for _, c := range codecs {
 		if c.Pages > 0 {

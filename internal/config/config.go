@@ -3,10 +3,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 
 	"github.com/zramfs/zramfs/internal/host"
@@ -72,12 +72,8 @@ func (c *Config) Problem(s *Section, at Setting, what string) {
 
 // SortProblems puts the problems into the order of the files and lines.
 func (c *Config) SortProblems() {
-	sort.SliceStable(c.Problems, func(i, j int) bool {
-		a, b := c.Problems[i], c.Problems[j]
-		if a.File != b.File {
-			return slices.Index(c.Files, a.File) < slices.Index(c.Files, b.File)
-		}
-		return a.Line < b.Line
+	slices.SortStableFunc(c.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(slices.Index(c.Files, a.File), slices.Index(c.Files, b.File)), cmp.Compare(a.Line, b.Line))
 	})
 }
 
@@ -104,8 +100,7 @@ func Load(root host.Root, ram uint64, flags []Flag) (*Config, error) {
 	for _, file := range files {
 		l.read(root, file)
 	}
-	// Not by slices.SortFunc: each of its instances takes 10 KB of memory, which zramfs locks.
-	sort.Slice(c.Sections, func(i, j int) bool { return Number(c.Sections[i].Name) < Number(c.Sections[j].Name) })
+	slices.SortFunc(c.Sections, func(a, b *Section) int { return cmp.Compare(Number(a.Name), Number(b.Name)) })
 	for _, s := range c.Sections {
 		l.convert(s)
 		c.finish(s)

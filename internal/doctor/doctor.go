@@ -6,7 +6,6 @@ package doctor
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/daemon"
@@ -91,10 +90,7 @@ var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "latency", 
 // newDiagnosis sorts findings and sums them up.
 func newDiagnosis(findings []Finding) Diagnosis {
 	order := map[status.State]int{status.Fail: 0, status.Warn: 1, status.OK: 2}
-	sort.SliceStable(findings, func(i, j int) bool {
-		a, b := &findings[i], &findings[j]
-		return order[a.State]-order[b.State] < 0
-	})
+	slices.SortStableFunc(findings, func(a, b Finding) int { return order[a.State] - order[b.State] })
 	var failures []string
 	missing, slow := 0, 0
 	for _, f := range findings {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,10 +49,7 @@ func (r Root) MemoryHierarchy() (h MemoryHierarchy, err error) {
 		return h, err
 	}
 	// A mount may show a part of the hierarchy only, and another one all of it.
-	sort.SliceStable(mounts, func(i, j int) bool {
-		a, b := mounts[i], mounts[j]
-		return len(a.Root)-len(b.Root) < 0
-	})
+	slices.SortStableFunc(mounts, func(a, b *mountinfo.Info) int { return len(a.Root) - len(b.Root) })
 	for _, m := range mounts {
 		switch {
 		case m.FSType == "cgroup" && hasWord(m.VFSOptions, "memory"):

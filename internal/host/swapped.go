@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
+	"slices"
 	"strconv"
 )
 
@@ -51,9 +51,8 @@ func (r Root) SwappedProcesses() ([]Swapped, error) {
 	if !mounted {
 		return nil, errors.New("list processes: /proc is not mounted")
 	}
-	sort.Slice(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.PID, b.PID)) < 0
+	slices.SortFunc(all, func(a, b Swapped) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.PID, b.PID))
 	})
 	return all, nil
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/host"
@@ -65,10 +64,7 @@ func Find(m host.Root) (all []Kubelet) {
 			all = append(all, k)
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Compare(a.Process.Start, b.Process.Start) < 0
-	})
+	slices.SortStableFunc(all, func(a, b Kubelet) int { return cmp.Compare(a.Process.Start, b.Process.Start) })
 	return all
 }
 

@@ -3,8 +3,8 @@
 package monitor
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/zramfs/zramfs/internal/status"
@@ -118,7 +118,7 @@ func (p *Point) take(d swapdev.Device) {
 	p.FailedReads, p.FailedWrites, p.ChecksumErrors = st.IO.FailedReads, st.IO.FailedWrites, st.IO.ChecksumErrors
 	p.Restarts = st.Restarts
 	p.Codecs = slices.Clone(st.Codecs)
-	sort.SliceStable(p.Codecs, func(i, j int) bool { return p.Codecs[i].Pages > p.Codecs[j].Pages })
+	slices.SortStableFunc(p.Codecs, func(a, b status.Codec) int { return cmp.Compare(b.Pages, a.Pages) })
 }
 
 // Errors is the number of all errors since the device was made.

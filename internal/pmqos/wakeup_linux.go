@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sort"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -97,7 +97,7 @@ func WakeUps(from, to int) ([]time.Duration, error) {
 	for i := range trips {
 		trips[i] /= 2
 	}
-	sort.Slice(trips, func(i, j int) bool { return trips[i] < trips[j] })
+	slices.Sort(trips)
 	return trips, nil
 }
 

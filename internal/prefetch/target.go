@@ -5,7 +5,6 @@ package prefetch
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/zramfs/zramfs/internal/procpages"
 )
@@ -35,10 +34,7 @@ func newTarget(pid int, group string, runs []procpages.Run) *target {
 
 // largestFirst orders targets by their swapped pages.
 func largestFirst(all []*target) {
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		return cmp.Compare(b.pages, a.pages) < 0
-	})
+	slices.SortStableFunc(all, func(a, b *target) int { return cmp.Compare(b.pages, a.pages) })
 }
 
 // left returns how many pages were not asked for.

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
+	"slices"
 )
 
 // A Run is a range of pages of a process that all lie in swap.
@@ -78,10 +78,7 @@ func mappingsOf(pid int) (all []mapping, err error) {
 			all = append(all, m)
 		}
 	})
-	sort.Slice(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Compare(a.end-a.first, b.end-b.first) < 0
-	})
+	slices.SortFunc(all, func(a, b mapping) int { return cmp.Compare(a.end-a.first, b.end-b.first) })
 	return all, err
 }
 
@@ -107,9 +104,8 @@ func (f *SwapFinder) search(ctx context.Context, pagemap file, mappings []mappin
 		}
 		s.endRun()
 	}
-	sort.Slice(s.runs, func(i, j int) bool {
-		a, b := &s.runs[i], &s.runs[j]
-		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.First, b.First)) < 0
+	slices.SortFunc(s.runs, func(a, b Run) int {
+		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.First, b.First))
 	})
 	return s.runs, nil
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"syscall"
 	"time"
@@ -109,9 +108,8 @@ func (f *groups) over(returning uint64) (over uint64) {
 func (f *groups) describe(returning uint64) string {
 	over := func(g host.MemoryGroup) uint64 { return groupNeed(g, returning) - g.Limit }
 	worst := slices.Clone(f.cramped)
-	sort.Slice(worst, func(i, j int) bool {
-		a, b := worst[i], worst[j]
-		return cmp.Or(cmp.Compare(over(b), over(a)), strings.Compare(a.Dir, b.Dir)) < 0
+	slices.SortFunc(worst, func(a, b host.MemoryGroup) int {
+		return cmp.Or(cmp.Compare(over(b), over(a)), strings.Compare(a.Dir, b.Dir))
 	})
 	var words []string
 	for _, g := range worst[:min(groupsNamed, len(worst))] {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -68,10 +67,7 @@ func devicesAt(all []Device, path string) []Device {
 			found = append(found, d)
 		}
 	}
-	sort.SliceStable(found, func(i, j int) bool {
-		a, b := &found[i], &found[j]
-		return cmp.Compare(a.rank(), b.rank()) < 0
-	})
+	slices.SortStableFunc(found, func(a, b Device) int { return cmp.Compare(a.rank(), b.rank()) })
 	return found
 }
 

@@ -4,7 +4,7 @@ package telemetry
 
 import (
 	"cmp"
-	"sort"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -86,9 +86,8 @@ func (a *Area) Traces(c *Cursor) (all []Trace, lost uint64) {
 		c.next[n] = max(next, c.next[n])
 	}
 	c.used = true
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano()) < 0
+	slices.SortStableFunc(all, func(a, b Trace) int {
+		return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano())
 	})
 	return all, lost
 }

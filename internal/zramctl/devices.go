@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -52,10 +51,7 @@ func Number(conf *config.Config, found []swapdev.Device) []Numbered {
 		}
 		all = append(all, Numbered{n, &found[i]})
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Compare(uint(a.Number), uint(b.Number)) < 0
-	}) // elsewhere last
+	slices.SortStableFunc(all, func(a, b Numbered) int { return cmp.Compare(uint(a.Number), uint(b.Number)) }) // elsewhere last
 	return all
 }
 
