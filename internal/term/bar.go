@@ -9,9 +9,7 @@ import (
 	"time"
 )
 
-// A bar shows progress on a terminal, in one line that it draws again and again. It is our own: the
-// usual library imports an HTTP client and TLS, 4 MiB of code that a serving process would lock in
-// memory.
+// A bar shows progress on a terminal, in one line that it draws again and again.
 type bar struct {
 	out         io.Writer
 	width       int // of the terminal; 0 where it is unknown

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // A Column is the layout of one column of a table. The rules are those of libsmartcols, which
@@ -212,25 +214,8 @@ func DisplayWidth(s string) int {
 	return width
 }
 
-// wideRunes are the blocks that terminals print two columns wide (Unicode Standard Annex 11, the
-// common ones).
-var wideRunes = []struct{ first, last rune }{
-	{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f},
-	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd},
-}
-
 // RuneWidth is the number of terminal columns of r: 0, 1 or 2.
-func RuneWidth(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	for _, block := range wideRunes {
-		if r >= block.first && r <= block.last {
-			return 2
-		}
-	}
-	return 1
-}
+func RuneWidth(r rune) int { return uniseg.StringWidth(string(r)) }
 
 // truncateTo cuts s to at most width terminal columns.
 func truncateTo(s string, width int) string {

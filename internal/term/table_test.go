@@ -35,3 +35,12 @@ func TestTableLocale(t *testing.T) {
 		}
 	}
 }
+
+// Characters are as wide as terminals print them, which is what wcwidth(3) returns.
+func TestRuneWidth(t *testing.T) {
+	for r, want := range map[rune]int{'a': 1, 'ä': 1, '̈': 0, '漢': 2, '가': 2, 'ﾊ': 1, 'Ａ': 2, '⌚': 2, '🦊': 2, '—': 1, '█': 1, '⣿': 1} {
+		if got := RuneWidth(r); got != want {
+			t.Errorf("%q has %d columns, want %d", r, got, want)
+		}
+	}
+}
