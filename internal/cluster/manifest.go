@@ -5,9 +5,10 @@ package cluster
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // An Object is one of a manifest.
@@ -16,14 +17,15 @@ type Object struct {
 	Text                           string // YAML
 }
 
-// Fields of an object, in the form that Helm's templates of zramfs have.
-var (
-	versionField   = regexp.MustCompile(`(?m)^apiVersion: (\S+)$`)
-	kindField      = regexp.MustCompile(`(?m)^kind: (\S+)$`)
-	metadataField  = regexp.MustCompile(`(?m)^metadata:\n((?:  .*\n)*)`)
-	nameField      = regexp.MustCompile(`(?m)^  name: '?([^'\n]+)'?$`)
-	namespaceField = regexp.MustCompile(`(?m)^  namespace: (\S+)$`)
-)
+// header is what every object has.
+type header struct {
+	Version  string `yaml:"apiVersion"`
+	Kind     string `yaml:"kind"`
+	Metadata struct {
+		Name      string `yaml:"name"`
+		Namespace string `yaml:"namespace"`
+	} `yaml:"metadata"`
+}
 
 // clusterKinds are the kinds without a namespace.
 var clusterKinds = []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
@@ -31,18 +33,14 @@ var clusterKinds = []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "V
 // Objects returns the objects of a manifest. Those that name no namespace are in the one given.
 func Objects(manifest, namespace string) (all []Object, err error) {
 	for text := range strings.SplitSeq("\n"+manifest, "\n---\n") {
-		field := func(from string, f *regexp.Regexp) string {
-			if m := f.FindStringSubmatch(from); m != nil {
-				return m[1]
-			}
-			return ""
+		var h header
+		if err := yaml.Unmarshal([]byte(text), &h); err != nil {
+			return nil, fmt.Errorf("read an object: %w", err)
 		}
-		o := Object{Version: field(text, versionField), Kind: field(text, kindField), Text: text}
-		if o.Version == "" && o.Kind == "" {
+		if h == (header{}) {
 			continue // a comment
 		}
-		metadata := field(text+"\n", metadataField)
-		o.Name, o.Namespace = field(metadata, nameField), field(metadata, namespaceField)
+		o := Object{Version: h.Version, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Text: text}
 		if o.Namespace == "" && !slices.Contains(clusterKinds, o.Kind) {
 			o.Namespace = namespace
 		}

@@ -57,7 +57,8 @@ func (c *config) merge(all map[string]yaml.Node, name string) error {
 
 // oneLine puts an error of the library into one line.
 func oneLine(err error) error {
-	if several, ok := errors.AsType[*yaml.TypeError](err); ok {
+	var several *yaml.TypeError
+	if errors.As(err, &several) {
 		return errors.New(strings.Join(several.Errors, "; "))
 	}
 	return err
