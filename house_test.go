@@ -106,6 +106,9 @@ var seams = map[string][]string{
 	"github.com/moby/sys":           {"internal", "fusefs"},
 	"github.com/ebitengine/purego":  {"gpu/driver"},
 	"github.com/prometheus/":        {"internal/monitor"},
+	"github.com/rivo/uniseg":        {"internal/term"},
+	"go.yaml.in/yaml":               {"internal/kubelet", "internal/cluster"},
+	"golang.org/x/perf":             {"tools/bench"},
 }
 
 // unsafeFiles lists the files that may use unsafe, outside of tests.

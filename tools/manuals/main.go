@@ -6,8 +6,7 @@
 //	manuals -o DIR [-date YYYY-MM-DD] [-version VERSION]
 //
 // All come from the command tree, and what that does not have from README.md and docs/commands.md,
-// so it runs in the root of the repository. Below DIR the files lie as below /usr. It is a program
-// of its own so that zramfs, whose text is locked in memory, does not contain it. `make manuals`
+// so it runs in the root of the repository. Below DIR the files lie as below /usr. `make manuals`
 // runs it.
 package main
 
