@@ -21,7 +21,7 @@ func TestHouseDocWalksThePagePath(t *testing.T) {
 	}
 	bodies := methods(t)
 	_, walks, _ := strings.Cut(string(text), "\n# One page in\n")
-	for _, walk := range strings.Split(walks, "\n# ") {
+	for walk := range strings.SplitSeq(walks, "\n# ") {
 		called := map[string]bool{}
 		steps := step.FindAllStringSubmatch(walk, -1)
 		if len(steps) < 10 {

@@ -196,7 +196,7 @@ func TestServedAttributesUnderLoad(t *testing.T) {
 	var inPieces *os.File
 	var before string
 	first := make([]byte, 12)
-	for try := 0; try < 100; try++ { // until the store gives no memory back at that moment
+	for range 100 { // until the store gives no memory back at that moment
 		before, inPieces = d.attribute("mm_stat"), openAttribute(t, d)
 		if _, err := io.ReadFull(inPieces, first); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -69,12 +70,7 @@ func snapshotAction(c *cli.Context) error {
 
 // wordsOf reports whether a command has n arguments, and none is empty.
 func wordsOf(c *cli.Context, n int) bool {
-	for _, arg := range c.Args().Slice() {
-		if arg == "" {
-			return false
-		}
-	}
-	return c.NArg() == n
+	return c.NArg() == n && !slices.Contains(c.Args().Slice(), "")
 }
 
 func saveAction(c *cli.Context) error {

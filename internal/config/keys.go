@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -77,9 +78,7 @@ func names(keys map[string]key) (all []string) {
 // keysOf returns all keys, by name: one for each flag, and those that only files have.
 func keysOf(flags []Flag) map[string]key {
 	keys := map[string]key{keyDir: {convert: directory}}
-	for name, k := range foreignKeys {
-		keys[name] = k
-	}
+	maps.Copy(keys, foreignKeys)
 	for _, f := range flags {
 		k := key{flag: f.Name, convert: plain}
 		switch {

@@ -179,7 +179,7 @@ func kubeliteArguments(s system, p host.Process) ([]string, error) {
 	var args []string
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			for _, word := range strings.Fields(line) {
+			for word := range strings.FieldsSeq(line) {
 				args = append(args, strings.NewReplacer(`"`, "", "'", "").Replace(word))
 			}
 		}

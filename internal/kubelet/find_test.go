@@ -5,6 +5,7 @@ package kubelet
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -114,9 +115,7 @@ func TestSettingsOfInstallers(t *testing.T) {
 }
 
 func union(a, b map[string]string) map[string]string {
-	for key, value := range b {
-		a[key] = value
-	}
+	maps.Copy(a, b)
 	return a
 }
 

@@ -136,7 +136,7 @@ func ours(root host.Root, dir string) bool {
 	if err != nil {
 		return false
 	}
-	for _, pid := range strings.Fields(string(text)) {
+	for pid := range strings.FieldsSeq(string(text)) {
 		// A process that we cannot see is listed as 0.
 		if other, err := os.Readlink(root.Path("proc", pid, "exe")); err != nil || other != program {
 			return false

@@ -3,6 +3,7 @@
 package protect
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,9 +131,7 @@ func TestProtectOwnGroup(t *testing.T) {
 				group + "cgroup.procs": "17\n18\n", "proc/17/exe": "->/sbin/zramfs", "proc/18/exe": "->/sbin/zramfs",
 				"proc/self/exe": "->/sbin/zramfs", group + "memory.swap.max": "max\n", group + "memory.min": "0\n",
 			}
-			for path, text := range c.more {
-				more[path] = text
-			}
+			maps.Copy(more, c.more)
 			root := machineTree(t, "v2-unlimited", more)
 			m := SettleCgroup(root, groupRAM, groupTasks)
 			swap, low := content(t, root, group+"memory.swap.max"), content(t, root, group+"memory.min")
@@ -195,9 +194,7 @@ func TestLeaveGroupsOfOtherControllers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			files := map[string]string{"proc/self/cgroup": c.cgroup, "proc/self/mountinfo": c.mounts}
 			for _, more := range []map[string]string{alone, c.files} {
-				for path, text := range more {
-					files[path] = text
-				}
+				maps.Copy(files, more)
 			}
 			root := machineTree(t, "no-cgroups", files)
 			m := SettleCgroup(root, groupRAM, groupTasks)

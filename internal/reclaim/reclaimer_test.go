@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,9 +33,7 @@ func machine(t *testing.T, files map[string]string) host.Root {
 		"cg/system.slice/memory.pressure":   "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
 		"cg/not-under-memory/cgroup.events": "populated 1\n",
 	}
-	for name, text := range files {
-		all[name] = text
-	}
+	maps.Copy(all, files)
 	for name, text := range all {
 		write(t, host.Root(root), name, text)
 	}

@@ -76,7 +76,7 @@ func childHang() error {
 // every process has.
 func childDescriptors() error {
 	var open []string
-	for fd := 0; fd < 256; fd++ {
+	for fd := range 256 {
 		target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 		if err == nil && strings.HasSuffix(target, "/leaked") {
 			open = append(open, target)

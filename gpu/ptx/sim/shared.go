@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
@@ -210,20 +211,11 @@ func countPasses(offsets *[WarpSize]int32, m uint32, words int) int {
 		word := offsets[bits.TrailingZeros32(m)&31] >> 2
 		for k := range int32(words) {
 			list := &wanted[(word+k)%banks]
-			if !contains(*list, word+k) {
+			if !slices.Contains(*list, word+k) {
 				*list = append(*list, word+k)
 				most = max(most, len(*list))
 			}
 		}
 	}
 	return most
-}
-
-func contains(list []int32, v int32) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }
