@@ -220,7 +220,7 @@ func (m *Memory) Check() error {
 }
 
 const (
-	reserveBeside = 4  // segments ready at first, and one for each worker's first write
+	reserveBeside = 1  // segments ready at first, and one for each worker's first write
 	reserveShare  = 16 // of the memory that the segments have, the part that waits ready grows with
 )
 
