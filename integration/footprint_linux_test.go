@@ -28,7 +28,7 @@ const kernelStack = 16 << 10
 func TestEmptyDeviceCost(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	for size, limit := range map[string]int64{"1G": 28 << 20, "4G": 28 << 20, "16G": 28 << 20} {
+	for size, limit := range map[string]int64{"1G": 43 << 19, "4G": 43 << 19, "16G": 43 << 19} {
 		t.Run(size, func(t *testing.T) {
 			const starts = 6
 			got := costOfEmpty(t, size)

@@ -184,7 +184,7 @@ func plainCommands() []*cli.Command {
 // rootAction runs without a command: arrange has refused unknown ones already.
 func rootAction(c *cli.Context) error {
 	if c.Bool("version") {
-		return printVersion(c.App.Writer)
+		return printVersion(c.Context, c.App.Writer)
 	}
 	return cli.ShowAppHelp(c)
 }

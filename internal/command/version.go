@@ -3,12 +3,19 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // release is Main's version; set before any command runs, immutable afterwards.
@@ -16,37 +23,74 @@ var release string
 
 // buildInfo describes the build of the running program.
 type buildInfo struct {
-	Version  string   `json:"version"`  // release, or the module version, or "devel"
-	Revision string   `json:"revision"` // commit, with "+modified" if the tree was not clean; "unknown" without version control
-	Go       string   `json:"go"`       // as runtime.Version
-	Platform string   `json:"platform"` // as linux/amd64
-	Engines  []string `json:"engines"`  // the kinds of engine that bulk work can use, other than the processors
+	Version  string     `json:"version"`  // release, or the module version, or "devel"
+	Revision string     `json:"revision"` // commit, with "+modified" if the tree was not clean; "unknown" without version control
+	Go       string     `json:"go"`       // as runtime.Version
+	Platform string     `json:"platform"` // as linux/amd64
+	Engines  []string   `json:"engines"`  // the kinds of engine that bulk work can use, other than the processors
+	Server   serverInfo `json:"server"`
+}
+
+// serverInfo describes the server, which mount and up start.
+type serverInfo struct {
+	Path    string `json:"path"`    // empty where there is none
+	Version string `json:"version"` // empty where it cannot be run
+	Error   string `json:"error,omitempty"`
+}
+
+// versionTime bounds the wait for the server's version.
+const versionTime = 5 * time.Second
+
+// findServer returns the server and its version.
+func findServer(ctx context.Context) (s serverInfo) {
+	var err error
+	if s.Path, err = zramfsd.Find(); err == nil {
+		ctx, cancel := context.WithTimeout(ctx, versionTime)
+		defer cancel()
+		var out []byte
+		out, err = exec.CommandContext(ctx, s.Path, "--version").Output()
+		if s.Version = strings.TrimSpace(string(out)); err == nil && s.Version == "" {
+			err = errors.New("it prints no version")
+		}
+	}
+	if err != nil {
+		s.Error = strings.TrimPrefix(fmt.Sprintf("%s: %v", s.Path, err), ": ")
+	}
+	return s
 }
 
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "print the version, the revision it was built from, the Go version and the kinds of engine",
+		Usage: "print the versions of zramfs and of its server, zramfsd",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"}},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usageError("version: takes no arguments")
 			}
 			if c.Bool(flagJSON) {
-				return printJSON(c.App.Writer, map[string]buildInfo{"version": readBuildInfo()})
+				b := readBuildInfo()
+				b.Server = findServer(c.Context)
+				return printJSON(c.App.Writer, map[string]buildInfo{"version": b})
 			}
-			return printVersion(c.App.Writer)
+			return printVersion(c.Context, c.App.Writer)
 		},
 	}
 }
 
-func printVersion(w io.Writer) error {
+func printVersion(ctx context.Context, w io.Writer) error {
 	b := readBuildInfo()
 	with := ""
 	for _, name := range b.Engines {
 		with += ", with " + name
 	}
-	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s%s)\n", b.Version, b.Revision, b.Go, b.Platform, with)
+	line := "no zramfsd: "
+	if s := findServer(ctx); s.Error != "" {
+		line += s.Error
+	} else {
+		line = fmt.Sprintf("zramfsd %s (%s)", s.Version, s.Path)
+	}
+	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s%s)\n%s\n", b.Version, b.Revision, b.Go, b.Platform, with, line)
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 func TestBuildInfo(t *testing.T) {
@@ -35,9 +37,9 @@ func TestVersionLine(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}, {"-V"}} {
 		got := runProgram(t, args...)
 		b := readBuildInfo()
-		for _, part := range []string{"zramfs " + b.Version + " ", b.Revision, b.Go, b.Platform} {
-			if !strings.Contains(got.stdout, part) || strings.Count(got.stdout, "\n") != 1 {
-				t.Errorf("%q: %q, want one line with %q", args, got.stdout, part)
+		for _, part := range []string{"zramfs " + b.Version + " ", b.Revision, b.Go, b.Platform, "\nzramfsd " + zramfsd.Version("") + " (/"} {
+			if !strings.Contains(got.stdout, part) || strings.Count(got.stdout, "\n") != 2 {
+				t.Errorf("%q: %q, want two lines with %q", args, got.stdout, part)
 			}
 		}
 	}
@@ -55,7 +57,7 @@ func TestVersionJSON(t *testing.T) {
 	got := map[string]buildInfo{}
 	decodeJSON(t, runProgram(t, "version", "-J").stdout, &got)
 	b, want := got["version"], readBuildInfo()
-	if b.Version != want.Version || b.Revision != want.Revision || b.Go != want.Go || b.Platform != want.Platform || b.Engines == nil {
+	if b.Version != want.Version || b.Revision != want.Revision || b.Go != want.Go || b.Platform != want.Platform || b.Engines == nil || b.Server != (serverInfo{Path: b.Server.Path, Version: zramfsd.Version("")}) || b.Server.Path == "" {
 		t.Errorf("%+v, want %+v", b, want)
 	}
 }
