@@ -28,7 +28,7 @@ build:
 	@echo build zramfs-node
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
 
-# The manual page and the completions for bash, zsh and fish, below MANUALS as below /usr.
+# The manual pages and the completions for bash, zsh and fish, below MANUALS as below /usr.
 manuals:
 	$(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $(or $(DATE),$$(git log -1 --format=%cs 2>/dev/null || date +%F))
 

@@ -99,7 +99,7 @@ const lattice = `
 // place.
 var seams = map[string][]string{
 	"github.com/hanwen/go-fuse":     {"fusefs", "internal/zramview"},
-	"github.com/urfave/cli":         {"internal/command"},
+	"github.com/urfave/cli":         {"internal/command", "tools/manuals"},
 	"github.com/pierrec/lz4":        {"codec/lz4", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
 	"github.com/gdamore/tcell":      {"internal/top"},

@@ -109,12 +109,18 @@ func globalFlags() []cli.Flag {
 	}
 }
 
-// commands returns the commands in the order in which the help shows them, with their exit codes.
+// Tree returns the commands and their help, in long lines, for what makes manuals of it.
+func Tree() *cli.App {
+	app := newApp(io.Discard, io.Discard)
+	app.Commands = plainCommands()
+	return app
+}
+
+// commands returns the commands in the order in which the help shows them.
 func commands() []*cli.Command {
 	all := plainCommands()
 	for _, c := range all {
-		tidyFlags(c.Flags)
-		c.Description = fold(strings.TrimSpace(c.Description+exitHelp(c.Name)), helpWidth)
+		c.Description = fold(c.Description, helpWidth)
 		// Without this a DIR named "help" would be taken for a subcommand.
 		c.HideHelpCommand = true
 		c.OnUsageError = onUsageError
@@ -140,9 +146,9 @@ func outgrow(c *cli.Context) error {
 	return protect.RaiseLimits()
 }
 
-// plainCommands returns the commands as their files make them.
+// plainCommands returns the commands as their files make them, with their exit codes.
 func plainCommands() []*cli.Command {
-	return []*cli.Command{
+	all := []*cli.Command{
 		upCommand(),
 		growCommand(),
 		downCommand(),
@@ -179,6 +185,11 @@ func plainCommands() []*cli.Command {
 		versionCommand(),
 		helpCommand(),
 	}
+	for _, c := range all {
+		tidyFlags(c.Flags)
+		c.Description = strings.TrimSpace(c.Description + exitHelp(c.Name))
+	}
+	return all
 }
 
 // rootAction runs without a command: arrange has refused unknown ones already.

@@ -3,24 +3,18 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/command"
 	"github.com/zramfs/zramfs/internal/require"
-)
-
-const (
-	manPath  = "share/man/man8/zramfs.8"
-	confPath = "share/man/man5/zramfs.conf.5"
-	bashPath = "share/bash-completion/completions/zramfs"
-	zshPath  = "share/zsh/site-functions/_zramfs"
-	fishPath = "share/fish/vendor_completions.d/zramfs.fish"
 )
 
 // written writes all files to a new directory.
@@ -33,175 +27,165 @@ func written(t *testing.T) (dir string) {
 	return dir
 }
 
-func readFile(t *testing.T, parts ...string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(parts...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// part returns what stands in text between two strings.
-func part(t *testing.T, text, after, before string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(text, after)
-	if !ok {
-		t.Fatalf("no %q", after)
-	}
-	rest, _, _ = strings.Cut(rest, before)
-	return rest
-}
-
-// Every command and every flag is in the manual and in each completion, at its command.
-func TestEverythingIsEverywhere(t *testing.T) {
+// Every command has a page with all its flags and exit codes, and the overview names it. Both
+// formatters of manual pages read all pages without a warning.
+func TestPages(t *testing.T) {
 	dir := written(t)
-	man, bash, zsh, fish := readFile(t, dir, manPath), readFile(t, dir, bashPath), readFile(t, dir, zshPath), readFile(t, dir, fishPath)
-	flags := part(t, bash, "_zramfs_flags() {", "esac")
-	zshCommands := part(t, zsh, "named=(", "\n\t)\n")
-	b, err := read("../..")
-	if err != nil {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, "share/man", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	want := map[string][]string{
+		"man8/zramfs.8":      {`.TH ZRAMFS 8 2026-01-02 "zramfs 1.2.3"`, ".TP\n\\fBZRAMFS_DISABLE", "/run/zramfs/", "zramfs doctor", `\-\-version, \-V`},
+		"man5/zramfs.conf.5": {".TP\n\\fBzram\\-size\\fR", "/usr/local/lib", `zram\-size = min(ram / 2, 4096)`, `\fBhost\-memory\-limit\fR`},
+	}
+	for _, c := range command.Tree().VisibleCommands() {
+		name := "man8/zramfs-" + c.Name + ".8"
+		want["man8/zramfs.8"] = append(want["man8/zramfs.8"], hyphens.Replace("zramfs-"+c.Name+"(8)"))
+		want[name] = append(want[name], c.Names()...)
+		want[name] = append(want[name], ".SH OPTIONS", "wrong call")
+		for _, f := range append(c.VisibleFlags(), cli.HelpFlag) {
+			names, _, _ := strings.Cut(f.String(), "\t")
+			want[name] = append(want[name], ".TP\n\\fB"+hyphens.Replace(names)+`\fP`)
+		}
+	}
+	for name, texts := range want {
+		page := read(name)
+		for _, text := range texts {
+			if !strings.Contains(page, text) {
+				t.Errorf("%s has no %q", name, text)
+			}
+		}
+		clean(t, filepath.Join(dir, "share/man", name))
+	}
+	if len(want) < 30 {
+		t.Errorf("%d pages", len(want))
+	}
+}
+
+func clean(t *testing.T, path string) {
+	t.Helper()
+	for _, args := range [][]string{{"mandoc", "-T", "lint", "-W", "warning"}, {"man", "--warnings", "--encoding=UTF-8", "--troff-device=utf8", "--ditroff", "--local-file"}} {
+		require.Command(t, args[0])
+		run := exec.Command(args[0], append(args[1:], path)...)
+		run.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
+		var said strings.Builder
+		run.Stderr = &said
+		out, err := run.Output()
+		if args[0] == "mandoc" {
+			said.Write(out) // lint writes to standard output
+		}
+		if err != nil || said.Len() > 0 {
+			t.Errorf("%v\n%s", err, said.String())
+		}
+	}
+}
+
+// completions are lines and all that may complete their last word, where there are a directory
+// "devices" and a file "pages".
+var completions = []struct{ line, want string }{
+	{"zramfs sta", "stats status"},
+	{"zramfs unm", "unmount"},
+	{"zramfs --ver", "--version"},
+	{"zramfs up --disc", "--discard"},
+	{"zramfs unmount --js", "--json"},
+	{"zramfs up --keep de", "devices/"},
+	{"zramfs up --spill pa", "pages"},
+}
+
+// shell runs a shell in a directory with these, and returns what it prints.
+func shell(t *testing.T, args ...string) string {
+	t.Helper()
+	require.Command(t, args[0])
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "devices"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range b.commands {
-		names := strings.Join(c.Names, "|")
-		manPart := part(t, man, "\n.SS "+escape(strings.TrimSpace(strings.Join(c.Names, ", ")+" "+c.Arguments))+"\n", "\n.S")
-		bashPart := part(t, flags, "\t"+names+") echo '", "' ;;")
-		zshPart := part(t, zsh, "\n\t"+names+")\n", ";;")
-		if c.Usage != "" && !strings.Contains(zshCommands, quote(c.Names[0]+":"+c.Usage)) {
-			t.Errorf("zsh: no command %s", c.Names[0])
-		}
-		part(t, fish, fmt.Sprintf("-n __zramfs_using -a %s -d %s\n", fishQuote(strings.Join(c.Names, " ")), fishQuote(c.Usage)), "\n")
-		var fishPart strings.Builder
-		for line := range strings.Lines(fish) {
-			if rest, ok := strings.CutPrefix(line, "complete -c zramfs -n "+fishQuote("__zramfs_using "+strings.Join(c.Names, " "))); ok {
-				fishPart.WriteString(rest)
-			}
-		}
-		for _, f := range c.Flags {
-			for _, name := range f.Names {
-				text := map[string]string{"man": bold(dashed(name)), "fish": " -l " + name + " "}
-				if len(name) == 1 {
-					text["fish"] = " -s " + name + " "
-				}
-				if f.Names[0] != "help" && !strings.Contains(manPart, text["man"]) {
-					t.Errorf("man: %s has no %s", c.Names[0], dashed(name))
-				}
-				if !slices.Contains(strings.Fields(bashPart), dashed(name)) {
-					t.Errorf("bash: %s has no %s", c.Names[0], dashed(name))
-				}
-				if !strings.Contains(zshPart, dashed(name)+"=[") && !strings.Contains(zshPart, dashed(name)+"+[") && !strings.Contains(zshPart, dashed(name)+"[") {
-					t.Errorf("zsh: %s has no %s", c.Names[0], dashed(name))
-				}
-				if !strings.Contains(fishPart.String(), text["fish"]) {
-					t.Errorf("fish: %s has no %s", c.Names[0], dashed(name))
-				}
-			}
-		}
-	}
-}
-
-// The manual has its sections, in the usual order, and says what it was made of.
-func TestManualHasItsSections(t *testing.T) {
-	man := readFile(t, written(t), manPath)
-	var got []string
-	for line := range strings.Lines(man) {
-		if title, ok := strings.CutPrefix(line, ".SH "); ok {
-			got = append(got, strings.TrimSpace(title))
-		}
-	}
-	want := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"}
-	if !slices.Equal(got, want) {
-		t.Errorf("sections %q, want %q", got, want)
-	}
-	for _, text := range []string{`.TH ZRAMFS 8 2026-01-02 "zramfs 1.2.3"`, `\fBZRAMFS_DISABLE\fR`, `\fB/run/zramfs/\fR`, `\fBzramfs doctor\fR`, `no device is running`} {
-		if !strings.Contains(man, text) {
-			t.Errorf("no %q", text)
-		}
-	}
-}
-
-// The manual of the configuration has every key, as a heading of an entry, and every file.
-func TestConfigurationManual(t *testing.T) {
-	man := readFile(t, written(t), confPath)
-	keys := command.ConfigKeys()
-	for _, key := range keys {
-		if !strings.Contains(part(t, man, "\n.SH KEYS\n", "\n.SH "), "\n.TP\n"+bold(key)) && !strings.HasPrefix(part(t, man, "\n.SH KEYS\n", "\n.SH "), ".TP\n"+bold(key)) {
-			t.Errorf("no entry for the key %s", key)
-		}
-	}
-	for _, text := range append(command.ConfigPlaces(), "spill", "host\\-memory\\-limit", "zram\\-size = min(ram / 2, 4096)", "ram < 4096") {
-		if !strings.Contains(man, text) {
-			t.Errorf("no %s", text)
-		}
-	}
-	if len(keys) < 20 {
-		t.Errorf("%d keys: %q", len(keys), keys)
-	}
-}
-
-// Both formatters of manual pages read them without a warning.
-func TestManualIsClean(t *testing.T) {
-	dir := written(t)
-	for _, path := range []string{filepath.Join(dir, manPath), filepath.Join(dir, confPath)} {
-		readsClean(t, path)
-	}
-}
-
-func readsClean(t *testing.T, path string) {
-	for _, args := range [][]string{{"mandoc", "-T", "lint", "-W", "style"}, {"man", "--warnings", "--encoding=UTF-8", "--troff-device=utf8", "--ditroff", "--local-file"}} {
-		t.Run(filepath.Base(path)+" "+args[0], func(t *testing.T) {
-			require.Command(t, args[0])
-			run := exec.Command(args[0], append(args[1:], path)...)
-			run.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
-			var said strings.Builder
-			run.Stderr = &said
-			out, err := run.Output()
-			if args[0] == "mandoc" {
-				said.Write(out) // lint speaks on standard output
-			}
-			if err != nil || said.Len() > 0 {
-				t.Errorf("%v\n%s", err, said.String())
-			}
-		})
-	}
-}
-
-func TestTableWantsRows(t *testing.T) {
-	for _, page := range []string{"", "\n## Files\n\n| | |\n|---|---|\n\n## Other\n\n| a | b |\n"} {
-		if rows, err := table(page, "Files", 2); err == nil {
-			t.Errorf("%q: %q", page, rows)
-		}
-	}
-}
-
-func TestOperands(t *testing.T) {
-	b, err := read("../..")
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pages"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"up": "DIR", "top": "DIR...", "stats": "DIR...", "export": "DIR,FILE", "import": "FILE,DIR", "dict": "train,DIR", "bench": "codec bulk", "generate": "alerts grafana", "version": "", "exec": "DIR"}
-	got := map[string]string{}
-	for _, c := range b.commands {
-		places, more := operands(b, c)
+	run := exec.Command(args[0], args[1:]...)
+	run.WaitDelay = time.Minute
+	run.Dir = dir
+	run.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir, "TERM=dumb", "LC_ALL=C.UTF-8")
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// wantWords compares the words in text with those that complete a line.
+func wantWords(t *testing.T, line, text, want string) {
+	t.Helper()
+	words := strings.Fields(text)
+	slices.Sort(words)
+	if got := strings.Join(slices.Compact(words), " "); got != want {
+		t.Errorf("%s: %q, want %q", line, got, want)
+	}
+}
+
+// Bash completes files by itself where the function has no words.
+func TestBashCompletes(t *testing.T) {
+	path := filepath.Join(written(t), "share/bash-completion/completions/zramfs")
+	const script = `
+source "$1"
+COMP_WORDS=($2) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+complete -p zramfs | grep -q -- '-o default -F _zramfs' || exit 1
+_zramfs
+printf '%s\n' "${COMPREPLY[@]}"`
+	for _, c := range completions {
+		if strings.HasPrefix(c.want, "devices") || c.want == "pages" {
+			c.want = ""
+		}
+		wantWords(t, c.line, shell(t, "bash", "--norc", "-c", script, "bash", path, c.line), c.want)
+	}
+}
+
+func TestFishCompletes(t *testing.T) {
+	path := filepath.Join(written(t), "share/fish/vendor_completions.d/zramfs.fish")
+	for _, c := range completions {
 		var all []string
-		for _, o := range places {
-			all = append(all, o.text())
+		for line := range strings.Lines(shell(t, "fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", path, c.line)) {
+			word, _, _ := strings.Cut(line, "\t")
+			all = append(all, word)
 		}
-		got[c.Names[0]] = strings.Join(all, ",")
-		if more {
-			got[c.Names[0]] += "..."
+		wantWords(t, c.line, strings.Join(all, " "), c.want)
+	}
+}
+
+// Zsh completes on a terminal alone: it has one of its own, and writes the line to a file at ^X^D.
+func TestZshCompletes(t *testing.T) {
+	const script = `
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; LISTMAX=1000; setopt no_list_ambiguous no_beep"
+zpty -w shell 'dump() { print -r -- "$BUFFER" >line.new; mv line.new line; BUFFER= }; zle -N dump; bindkey "^X^D" dump'
+zpty -w shell 'print ready >ready'
+until [[ -e ready ]]; do sleep 0.01; zpty -r -t shell said '*' || true; done
+shift
+for line; do
+	rm -f line
+	zpty -n -w shell "$line"$'\t\x18\x04'
+	until [[ -e line ]]; do sleep 0.01; zpty -r -t shell said '*' || true; done
+	cat line
+done
+zpty -d shell`
+	args := []string{"zsh", "-f", "-c", script, "zsh", filepath.Join(written(t), "share/zsh/site-functions")}
+	for _, c := range completions {
+		args = append(args, c.line)
+	}
+	got := strings.Split(shell(t, args...), "\n")
+	for i, c := range completions {
+		if c.want == "stats status" {
+			c.want = "stat"
 		}
-	}
-	for name, text := range want {
-		if got[name] != text {
-			t.Errorf("%s: %q, want %q", name, got[name], text)
+		before := c.line[:strings.LastIndexByte(c.line, ' ')+1]
+		if strings.TrimSpace(got[i]) != before+c.want {
+			t.Errorf("%s: %q, want %q", c.line, got[i], before+c.want)
 		}
-	}
-	if !strings.HasPrefix(got["help"], "up grow ") || !strings.Contains(got["set"], "mem-limit= ") || !strings.HasSuffix(got["set"], " DIR...") {
-		t.Errorf("help: %q, set: %q", got["help"], got["set"])
-	}
-	if !takesCommand(command.Description{Arguments: "[DIR] -- COMMAND [ARG...]"}) {
-		t.Error("exec takes no command")
 	}
 }

@@ -4,208 +4,120 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/zramfs/zramfs/internal/command"
+	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/urfave/cli/v2"
 )
 
-// seeAlso names the manual pages that a reader of this one may need.
-var seeAlso = []string{"free(1)", "fuse(4)", "losetup(8)", "mkswap(8)", "swapon(8)", "zramctl(8)", "zramfs.conf(5)"}
+// Pages are Markdown, which the library that cli uses for its own pages renders. Those of cli have
+// one page for all commands, no names of values, and tables as paragraphs.
 
-// manual writes zramfs(8) in the macros of man(7).
-func manual(b book) (string, error) {
-	var out roff
-	name := b.program.Names[0]
-	fmt.Fprintf(&out, ".\\\" Written by tools/manuals.\n.TH %s 8 %s \"%s %s\"\n", strings.ToUpper(name), b.date, name, b.version)
-	out.section("NAME")
-	out.text(name + " - " + b.program.Usage)
-	out.section("SYNOPSIS")
-	fmt.Fprintf(&out, "%s %s\n", bold(name), italic(b.program.Arguments))
-	out.section("DESCRIPTION")
-	for i, page := range []string{b.readme, b.reference} {
-		text, err := introduction(page)
-		if err != nil {
-			return "", err
-		}
-		if i > 0 {
-			out.WriteString(".PP\n")
-		}
-		out.text(text)
-	}
-	out.section("OPTIONS")
-	out.flags(b.program.Flags)
-	out.section("COMMANDS")
-	for _, c := range b.commands {
-		out.command(c)
-	}
-	out.section("EXIT STATUS")
-	out.codes(b.program.Codes)
-	out.WriteString(".PP\n")
-	out.text("These commands have other codes, or mean something else by them:")
-	for _, c := range b.commands {
-		if len(c.Codes) > 0 {
-			out.subsection(c.Names[0])
-			out.codes(c.Codes)
-		}
+// overview returns the page of the program.
+func overview(app *cli.App, readme, reference string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# NAME\n%s - %s\n\n# SYNOPSIS\n**%[1]s** *COMMAND* [*FLAG*...] [*ARGUMENT*...]\n\n", app.Name, app.Usage)
+	fmt.Fprintf(&b, "# DESCRIPTION\n%s\n\n%s\n\n# OPTIONS\n", paragraph(readme), paragraph(reference))
+	writeFlags(&b, app.VisibleFlags())
+	b.WriteString("# COMMANDS\n")
+	for _, c := range app.VisibleCommands() {
+		entry(&b, fmt.Sprintf("%s-%s(8)", app.Name, c.Name), c.Usage)
 	}
 	for _, heading := range []string{"Environment", "Files", "Examples"} {
-		rows, err := table(b.reference, heading, 2)
-		if err != nil {
-			return "", err
-		}
-		out.section(strings.ToUpper(heading))
-		for _, r := range rows {
-			out.entry(inline(r[0]), inline(r[1]))
-		}
+		fmt.Fprintf(&b, "# %s\n%s\n", strings.ToUpper(heading), section(reference, heading))
 	}
-	out.references(seeAlso...)
-	return out.String(), nil
+	return b.String() + "# SEE ALSO\n**mkswap**(8), **swapon**(8), **zramctl**(8), **zramfs.conf**(5)\n"
 }
 
-// references writes the section of other pages.
-func (r *roff) references(pages ...string) {
-	r.section("SEE ALSO")
-	for i, page := range pages {
-		title, section, _ := strings.Cut(strings.TrimSuffix(page, ")"), "(")
-		end := ","
-		if i == len(pages)-1 {
-			end = ""
-		}
-		fmt.Fprintf(r, ".BR %s (%s)%s\n", title, section, end)
+// commandPage returns the page of a command.
+func commandPage(app *cli.App, c *cli.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# NAME\n%s-%s - %s\n\n", app.Name, c.Name, escape(c.Usage))
+	fmt.Fprintf(&b, "# SYNOPSIS\n**%s %s** [*FLAG*...] %s\n\n", app.Name, strings.Join(c.Names(), "|"), escape(c.ArgsUsage))
+	text, codes, _ := strings.Cut(c.Description, "Exit codes:\n")
+	if text != "" {
+		b.WriteString("# DESCRIPTION\n")
 	}
+	for p := range strings.SplitSeq(text, "\n\n") {
+		first, rows, _ := strings.Cut(p, "\n")
+		fmt.Fprintf(&b, "%s\n\n", escape(first))
+		writeRows(&b, rows)
+	}
+	b.WriteString("# OPTIONS\n")
+	writeFlags(&b, append(c.VisibleFlags(), cli.HelpFlag))
+	b.WriteString("# EXIT STATUS\n")
+	writeRows(&b, codes)
+	return b.String() + "# SEE ALSO\n**zramfs**(8), **zramfs.conf**(5)\n"
 }
 
-// A roff is a page being written.
-type roff struct{ strings.Builder }
-
-func (r *roff) section(title string)    { fmt.Fprintf(r, ".SH %s\n", title) }
-func (r *roff) subsection(title string) { fmt.Fprintf(r, ".SS %s\n", escape(title)) }
-
-// text writes a paragraph of plain text.
-func (r *roff) text(s string) { r.lines(escape(s)) }
-
-// entry writes a tagged paragraph; both parts are escaped.
-func (r *roff) entry(tag, text string) {
-	fmt.Fprintf(r, ".TP\n%s\n", protect(tag))
-	r.lines(text)
+// configuration returns the page of zramfs.conf, a section of the reference.
+func configuration(reference string) string {
+	return "# NAME\nzramfs.conf - devices of compressed swap by zramfs\n\n# DESCRIPTION\n" + section(reference, "Configuration") +
+		"\n# SEE ALSO\n**systemd.generator**(7), **zramctl**(8), **zramfs**(8), **zramfs-up**(8)\n"
 }
 
-// lines writes escaped text in lines of at most 80 bytes, where it has blanks. Sentences begin on
-// lines of their own, so that roff knows where they end.
-func (r *roff) lines(text string) {
-	for sentence := range strings.SplitSeq(sentenceEnd.ReplaceAllString(text, "$1\n"), "\n") {
-		line := ""
-		for word := range strings.FieldsSeq(sentence) {
-			if line != "" && len(line)+1+len(word) > 78 {
-				fmt.Fprintf(r, "%s\n", protect(line))
-				line = ""
-			}
-			line = strings.TrimSpace(line + " " + word)
-		}
-		fmt.Fprintf(r, "%s\n", protect(line))
-	}
-}
-
-var sentenceEnd = regexp.MustCompile(`([.?!]) +`)
-
-// command writes a command's part of the page.
-func (r *roff) command(c command.Description) {
-	r.subsection(strings.TrimSpace(strings.Join(c.Names, ", ") + " " + c.Arguments))
-	r.text(sentence(c.Usage))
-	if c.Text != "" {
-		for paragraph := range strings.SplitSeq(c.Text, "\n\n") {
-			r.paragraph(paragraph)
-		}
-	}
-	r.flags(slices.DeleteFunc(slices.Clone(c.Flags), isHelp)) // every command has it
-}
-
-func isHelp(f command.Flag) bool { return f.Names[0] == "help" }
-
-// paragraph writes a paragraph of a description: a text, or a heading and the rows of a table.
-func (r *roff) paragraph(s string) {
-	first, rest, isTable := strings.Cut(strings.TrimSpace(s), "\n")
-	r.WriteString(".PP\n")
-	r.text(first)
-	if !isTable {
-		return
-	}
-	for row := range strings.SplitSeq(rest, "\n") {
-		name, text, _ := strings.Cut(row, " ")
-		r.entry(bold(name), escape(strings.TrimSpace(text)))
-	}
-}
-
-func (r *roff) flags(flags []command.Flag) {
+// writeFlags writes an entry for each flag, in the words of its help.
+func writeFlags(b *strings.Builder, flags []cli.Flag) {
 	for _, f := range flags {
-		var names []string
-		for _, name := range f.Names {
-			text := bold(dashed(name))
-			if f.Value != "" {
-				text += " " + italic(f.Value)
-			}
-			names = append(names, text)
-		}
-		r.entry(strings.Join(names, ", "), usage(f))
+		names, text, _ := strings.Cut(f.String(), "\t")
+		entry(b, names, text)
 	}
 }
 
-// usage returns what a flag does, and its default.
-func usage(f command.Flag) string {
-	text := escape(f.Usage)
-	if f.Default != "" {
-		text += " (default: " + escape(f.Default) + ")"
-	}
-	return text
-}
-
-func (r *roff) codes(codes []command.Code) {
-	for _, c := range codes {
-		r.entry(bold(fmt.Sprint(c.Number)), escape(c.Meaning))
+// writeRows writes an entry for each row of a table in a description.
+func writeRows(b *strings.Builder, rows string) {
+	for row := range strings.Lines(rows) {
+		name, text, _ := strings.Cut(strings.TrimSpace(row), " ")
+		entry(b, name, text)
 	}
 }
 
-func bold(s string) string   { return `\fB` + escape(s) + `\fR` }
-func italic(s string) string { return `\fI` + escape(s) + `\fR` }
+func entry(b *strings.Builder, name, text string) {
+	fmt.Fprintf(b, "**%s**\n:   %s\n\n", escape(name), escape(strings.TrimSpace(text)))
+}
 
-// escape makes plain text one that roff prints unchanged: a hyphen stays one that can be copied.
+// paragraph returns the first one of a page of documentation.
+func paragraph(page string) string {
+	_, text, _ := strings.Cut(page, "\n\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return unlink(text)
+}
+
+// section returns the text below a heading of a page, with an entry for each row of its tables.
+func section(page, heading string) string {
+	_, rest, _ := strings.Cut(page, "\n## "+heading+"\n")
+	text, _, _ := strings.Cut(rest, "\n## ")
+	text = tableHead.ReplaceAllString(text, "")
+	text = tableRow.ReplaceAllString(text, "$1\n:   $2\n")
+	return unlink(text)
+}
+
+var (
+	tableHead = regexp.MustCompile(`(?m)^\|.*\n\|---.*\n`)
+	tableRow  = regexp.MustCompile(`(?m)^\| (.*?) \| (.*) \|$`)
+	link      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+)
+
+func unlink(text string) string { return link.ReplaceAllString(text, "$1") }
+
+// escape makes plain text Markdown that stands for it.
 func escape(s string) string {
-	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(s)
+	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`).Replace(s)
 }
 
-// protect keeps a line from being read as a request.
-func protect(line string) string {
-	if strings.HasPrefix(line, ".") {
-		return `\&` + line
-	}
-	return line
+// man renders a page. A hyphen stays one that can be copied.
+func man(name, text, date, version string) string {
+	title, section := strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)[1:]
+	text = fmt.Sprintf("# %s %s %s \"zramfs %s\"\n\n%s", strings.ToUpper(title), section, date, version, text)
+	text = blankLines.ReplaceAllString(string(md2man.Render([]byte(text))), "\n.") // roff has its own space there
+	text = strings.ReplaceAll(text, "\n.EX\n", "\n.PP\n.EX\n")
+	return textLine.ReplaceAllStringFunc(text, hyphens.Replace)
 }
 
-// inline turns code and links of Markdown into roff.
-func inline(s string) string {
-	s = link.ReplaceAllString(s, "$1")
-	var out strings.Builder
-	for i, part := range strings.Split(s, "`") {
-		if i%2 == 1 {
-			out.WriteString(bold(part))
-		} else {
-			out.WriteString(escape(part))
-		}
-	}
-	return out.String()
-}
-
-var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-
-// sentence makes a usage line a sentence.
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
-
-// dashed returns a flag's name with its dashes.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
-}
+var (
+	blankLines = regexp.MustCompile(`\n{2,}\.`)
+	textLine   = regexp.MustCompile(`(?m)^[^.].*`)
+	hyphens    = strings.NewReplacer(`\-`, `\-`, "-", `\-`)
+)

@@ -109,7 +109,7 @@ func (c *cargo) load() (files.Contents, error) {
 	case "zramfs":
 		c.device()
 	case "zramfs-monitor":
-		c.otherName("zramfs-monitor")
+		c.otherName("zramfs-monitor", "zramfs")
 	case "zramfs-node":
 		c.doc(filepath.Join(c.tree, "dist/man/zramfs-node.8"), "/usr/share/man/man8/zramfs-node.8.gz")
 		c.below("dist/node-problem-detector", "/usr/share/zramfs-node/node-problem-detector", c.plain)
@@ -137,7 +137,7 @@ func (c *cargo) device() {
 	}
 	c.link(to, sbin+"/mount.zramfs")
 	c.link("mount.zramfs", sbin+"/mount.fuse.zramfs")
-	c.otherName("mount.zramfs")
+	c.otherName("mount.zramfs", "zramfs-mount")
 	c.link("mount.zramfs.8.gz", "/usr/share/man/man8/mount.fuse.zramfs.8.gz")
 	if c.format == deb {
 		c.file(filepath.Join(c.tree, "dist/needrestart/zramfs.conf"), "/etc/needrestart/conf.d/zramfs.conf", 0o644, files.TypeConfigNoReplace)
@@ -184,10 +184,10 @@ func (c *cargo) doc(source, target string) {
 	c.file(source, target, 0o644, kind)
 }
 
-// otherName adds a manual page that has the text of zramfs(8), which says what this name does.
-func (c *cargo) otherName(name string) {
+// otherName adds a manual page that has the text of another one, which has what this name does.
+func (c *cargo) otherName(name, page string) {
 	if c.err == nil {
-		c.err = c.write("so/"+name+".8", ".so man8/zramfs.8\n")
+		c.err = c.write("so/"+name+".8", ".so man8/"+page+".8\n")
 	}
 	c.doc(filepath.Join(c.dir, "so", name+".8"), "/usr/share/man/man8/"+name+".8.gz")
 }
