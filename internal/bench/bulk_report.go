@@ -19,26 +19,26 @@ import (
 
 // A BulkReport is the result of Bulk, and the output of bench bulk --json.
 type BulkReport struct {
-	Source     string       `json:"source"`
-	Generated  bool         `json:"generated"`
-	Pages      int          `json:"pages"`       // different ones of a batch
-	SameFilled int          `json:"same_filled"` // pages of one repeated word, left out
-	Batch      int          `json:"batch_pages"`
+	Source     string       `json:"source"`       // where the pages come from
+	Generated  bool         `json:"generated"`    // whether they were generated
+	Pages      int          `json:"pages"`        // different ones of a batch
+	SameFilled int          `json:"same_filled"`  // pages of one repeated word, left out
+	Batch      int          `json:"batch_pages"`  // pages of a batch
 	Wanted     int          `json:"wanted_pages"` // of a batch, were there memory enough
-	Rounds     int          `json:"rounds"`
-	Workers    int          `json:"workers"` // one on each core
-	Engines    []string     `json:"engines"` // other than the CPU
-	Missing    []string     `json:"missing"` // kinds without an engine, with the reasons
-	Trouble    []string     `json:"trouble"` // errors of engines that did not end the measurement
-	Results    []BulkResult `json:"results"`
+	Rounds     int          `json:"rounds"`       // rounds of measuring
+	Workers    int          `json:"workers"`      // one on each core
+	Engines    []string     `json:"engines"`      // other than the CPU
+	Missing    []string     `json:"missing"`      // kinds without an engine, with the reasons
+	Trouble    []string     `json:"trouble"`      // errors of engines that did not end the measurement
+	Results    []BulkResult `json:"results"`      // the measurements
 }
 
 // A BulkResult is the measurement of one operation of an algorithm by one set of engines.
 type BulkResult struct {
-	Algorithm string  `json:"algorithm"`
-	Default   bool    `json:"default"` // the algorithm that a device uses by default
-	Ratio     float64 `json:"ratio"`
-	Operation string  `json:"operation"`
+	Algorithm string  `json:"algorithm"` // the algorithm
+	Default   bool    `json:"default"`   // the algorithm that a device uses by default
+	Ratio     float64 `json:"ratio"`     // data for each stored byte
+	Operation string  `json:"operation"` // compress or decompress
 	By        string  `json:"by"`        // engines, joined by +
 	Workers   int     `json:"workers"`   // of the CPU
 	Pages     int     `json:"pages"`     // of a batch
@@ -54,15 +54,15 @@ type BulkResult struct {
 // A Part is the work of one engine in all batches of a result. Times are in milliseconds, and 0 for
 // stages that the engine lacks.
 type Part struct {
-	Engine   string  `json:"engine"`
-	Pages    int     `json:"pages"`
-	Pieces   int     `json:"pieces"`
+	Engine   string  `json:"engine"`       // its name
+	Pages    int     `json:"pages"`        // pages that it worked on
+	Pieces   int     `json:"pieces"`       // pieces of work that it did
 	Learned  float64 `json:"learned_mb_s"` // its speed as last measured by the planner
-	Busy     float64 `json:"busy_ms"`
-	H2D      float64 `json:"h2d_ms"`
-	Kernel   float64 `json:"kernel_ms"`
-	D2H      float64 `json:"d2h_ms"`
-	Failures int     `json:"failures"` // pieces that ended with an error
+	Busy     float64 `json:"busy_ms"`      // time that it worked
+	H2D      float64 `json:"h2d_ms"`       // time of copying to it
+	Kernel   float64 `json:"kernel_ms"`    // time of its kernels
+	D2H      float64 `json:"d2h_ms"`       // time of copying back
+	Failures int     `json:"failures"`     // pieces that ended with an error
 	// LastError is the error of the last failure, or empty.
 	LastError string `json:"last_error,omitempty"`
 }

@@ -15,32 +15,32 @@ import (
 
 // A CodecReport is the result of Codec, and the output of bench codec --json.
 type CodecReport struct {
-	Source     string          `json:"source"`
-	Generated  bool            `json:"generated"`
-	Pages      int             `json:"pages"`       // that were measured
-	SameFilled int             `json:"same_filled"` // pages of one repeated word, left out
-	Rounds     int             `json:"rounds"`
-	Sets       InstructionSets `json:"instruction_sets"`
-	Results    []CodecResult   `json:"results"`
+	Source     string          `json:"source"`           // where the pages come from
+	Generated  bool            `json:"generated"`        // whether they were generated
+	Pages      int             `json:"pages"`            // that were measured
+	SameFilled int             `json:"same_filled"`      // pages of one repeated word, left out
+	Rounds     int             `json:"rounds"`           // rounds of measuring
+	Sets       InstructionSets `json:"instruction_sets"` // those of the processor
+	Results    []CodecResult   `json:"results"`          // the measurements
 }
 
 // InstructionSets are the sets that the codecs have code for on this machine, best first, with
 // generic for plain Go at the end.
 type InstructionSets struct {
-	Detected []string `json:"detected"`
-	Usable   []string `json:"usable"` // without those that ZRAMFS_DISABLE names
+	Detected []string `json:"detected"` // those that the program has code for, best first
+	Usable   []string `json:"usable"`   // without those that ZRAMFS_DISABLE names
 }
 
 // A CodecResult is the measurement of one implementation of an algorithm.
 type CodecResult struct {
-	Algorithm      string  `json:"algorithm"`
+	Algorithm      string  `json:"algorithm"`      // the algorithm
 	Implementation *string `json:"implementation"` // null where the algorithm has only one
 	Default        bool    `json:"default"`        // the algorithm is a device's default
 	Selected       bool    `json:"selected"`       // the algorithm's default
-	Ratio          float64 `json:"ratio"`
+	Ratio          float64 `json:"ratio"`          // data for each stored byte
 	Incompressible float64 `json:"incompressible"` // share of pages stored as they are, 0 to 1
-	Compress       Timing  `json:"compress"`
-	Decompress     Timing  `json:"decompress"`
+	Compress       Timing  `json:"compress"`       // the rates of compressing
+	Decompress     Timing  `json:"decompress"`     // the rates of decompressing
 }
 
 // A Timing is the speed of one direction, and the distribution of its times.

@@ -71,8 +71,8 @@ func configAction(c *cli.Context) error {
 type configReport struct {
 	Files    []string        `json:"files"`     // that were read, in this order
 	MemTotal uint64          `json:"mem_total"` // memory that expressions were computed with; 0 if unknown
-	Sections []configSection `json:"sections"`
-	Problems []configProblem `json:"problems"` // errors in the files
+	Sections []configSection `json:"sections"`  // one for each device, in the order of their numbers
+	Problems []configProblem `json:"problems"`  // errors in the files
 }
 
 type configSection struct {

@@ -118,10 +118,10 @@ func downDevice(c *cli.Context, d swapdev.Device, until time.Time) error {
 
 // A downSummary is the result of down; its JSON is what --json prints.
 type downSummary struct {
-	Dir         string   `json:"dir"`
-	WasUp       bool     `json:"was_up"`
+	Dir         string   `json:"dir"`          // its mount point
+	WasUp       bool     `json:"was_up"`       // whether there was one
 	BroughtBack uint64   `json:"brought_back"` // bytes that were in swap
-	Warnings    []string `json:"warnings"`
+	Warnings    []string `json:"warnings"`     // what was not restored
 }
 
 // sayDown prints the summary. Without a device, down has said so already.

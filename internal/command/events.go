@@ -34,9 +34,9 @@ func eventsCommand() *cli.Command {
 
 // eventsReport is the JSON of events.
 type eventsReport struct {
-	Dir    string            `json:"dir"`
+	Dir    string            `json:"dir"`    // mount point
 	Totals map[string]uint64 `json:"totals"` // by kind, since the device was made
-	Events []journal.Event   `json:"events"`
+	Events []journal.Event   `json:"events"` // the oldest first
 }
 
 // eventLine is a line of the JSON of events --follow.

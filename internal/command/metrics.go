@@ -33,7 +33,7 @@ func metricsCommand() *cli.Command {
 
 // A metricValue is a value of a metric, as --json prints it.
 type metricValue struct {
-	Name   string            `json:"name"`
+	Name   string            `json:"name"`   // name of the metric
 	Kind   monitor.Kind      `json:"kind"`   // gauge, counter or histogram
 	Labels map[string]string `json:"labels"` // by name, as docs/monitoring.md has them
 	Value  float64           `json:"value"`  // of a histogram the sum of its durations

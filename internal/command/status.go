@@ -37,21 +37,21 @@ func statusCommand() *cli.Command {
 
 // report describes one device; its JSON is an element of the array that status --json prints.
 type report struct {
-	Dir      string            `json:"dir"`
-	Answer   string            `json:"answer"` // ok, timeout, dead, elsewhere or error
-	Health   string            `json:"health"` // healthy or degraded
-	Problems []swapdev.Problem `json:"problems"`
-	Loop     *loopReport       `json:"loop"`   // the main loop device; null for none
-	Loops    []loopReport      `json:"loops"`  // all of them, in the order of their places in the data file
-	Swap     *swapReport       `json:"swap"`   // all swap areas together; null when it is not used as swap
-	Usage    *swapdev.Usage    `json:"usage"`  // of the swap areas; null when it is not used as swap
-	Memory   *swapdev.Memory   `json:"memory"` // that the device takes; null where it does not answer
-	Slots    *slotsReport      `json:"slots"`  // when the kernel frees their slots; null if unknown
+	Dir      string            `json:"dir"`      // mount point; empty where it is unknown
+	Answer   string            `json:"answer"`   // ok, timeout, dead, elsewhere or error
+	Health   string            `json:"health"`   // healthy or degraded
+	Problems []swapdev.Problem `json:"problems"` // why it is degraded; empty for a healthy device
+	Loop     *loopReport       `json:"loop"`     // the main loop device; null for none
+	Loops    []loopReport      `json:"loops"`    // all of them, in the order of their places in the data file
+	Swap     *swapReport       `json:"swap"`     // all swap areas together; null when it is not used as swap
+	Usage    *swapdev.Usage    `json:"usage"`    // of the swap areas; null when it is not used as swap
+	Memory   *swapdev.Memory   `json:"memory"`   // that the device takes; null where it does not answer
+	Slots    *slotsReport      `json:"slots"`    // when the kernel frees their slots; null if unknown
 	// ReadTime and WriteTime are means since the device was made; 0 where the loop devices have
 	// counted requests of other files too.
 	ReadTime  swapdev.Split  `json:"read_time"`
 	WriteTime swapdev.Split  `json:"write_time"`
-	Status    *status.Status `json:"status"`
+	Status    *status.Status `json:"status"` // what the device says of itself; null where it does not answer
 
 	title  string    // its name in messages
 	now    time.Time // of the answer
@@ -62,27 +62,27 @@ type report struct {
 
 // slotsReport is the policy for swap slots.
 type slotsReport struct {
-	Policy ballast.Policy `json:"policy"`
-	PID    int            `json:"pid"` // the process that holds the ballast, 0 for none
+	Policy ballast.Policy `json:"policy"` // auto, free or keep
+	PID    int            `json:"pid"`    // the process that holds the ballast, 0 for none
 }
 
 // loopReport is one loop device.
 type loopReport struct {
-	Path      string `json:"path"`
-	DirectIO  bool   `json:"direct_io"`
-	Autoclear bool   `json:"autoclear"`
-	BlockSize uint64 `json:"block_size"`
-	Offset    uint64 `json:"offset"`
-	Size      uint64 `json:"size"`
+	Path      string `json:"path"`       // path of the loop device
+	DirectIO  bool   `json:"direct_io"`  // whether it uses direct I/O
+	Autoclear bool   `json:"autoclear"`  // whether it goes with its last user
+	BlockSize uint64 `json:"block_size"` // its logical block size
+	Offset    uint64 `json:"offset"`     // where its slice of the data file begins
+	Size      uint64 `json:"size"`       // size
 	// Swap is the swap area on it, or null.
 	Swap *swapReport `json:"swap"`
 }
 
 // swapReport is a swap area, or several, as the kernel counts it.
 type swapReport struct {
-	Size     uint64 `json:"size"`
-	Used     uint64 `json:"used"`
-	Priority int    `json:"priority"`
+	Size     uint64 `json:"size"`     // size of the area
+	Used     uint64 `json:"used"`     // used slots, as in /proc/swaps
+	Priority int    `json:"priority"` // priority
 }
 
 func statusAction(c *cli.Context) error {

@@ -16,15 +16,15 @@ import (
 
 // A summary describes the new device of up or mount; its JSON is what --json prints.
 type summary struct {
-	Dir       string   `json:"dir"`
-	Data      string   `json:"data"` // the path of the data file
-	Size      uint64   `json:"size"`
-	Algorithm string   `json:"algorithm"`
-	Loops     []string `json:"loops"`    // of swap areas; empty after mount
-	Priority  *int     `json:"priority"` // of the swap areas; null after mount
+	Dir       string   `json:"dir"`       // its mount point
+	Data      string   `json:"data"`      // the path of the data file
+	Size      uint64   `json:"size"`      // size of the device
+	Algorithm string   `json:"algorithm"` // its algorithm
+	Loops     []string `json:"loops"`     // of swap areas; empty after mount
+	Priority  *int     `json:"priority"`  // of the swap areas; null after mount
 	// Memory is null if the serving process was not asked.
 	Memory   *memorySummary `json:"memory"`
-	Warnings []string       `json:"warnings"`
+	Warnings []string       `json:"warnings"` // what is missing, each with its consequence
 }
 
 // memorySummary is the memory of a new device, in bytes.

@@ -52,15 +52,14 @@ func traceCommand() *cli.Command {
 
 // traceReport is the JSON of trace.
 type traceReport struct {
-	Dir        string              `json:"dir"`
-	Operations []journal.Operation `json:"operations"`
+	Dir        string              `json:"dir"`        // mount point
+	Operations []journal.Operation `json:"operations"` // the oldest first
 }
 
-// traceLine is a line of the JSON of trace --follow. Lost is how many operations before it were
-// overwritten before they could be read.
+// traceLine is a line of the JSON of trace --follow.
 type traceLine struct {
 	Schema int    `json:"schema"`
-	Lost   uint64 `json:"lost"`
+	Lost   uint64 `json:"lost"` // operations before it that were overwritten before they could be read
 	journal.Operation
 }
 

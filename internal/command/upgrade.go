@@ -75,8 +75,8 @@ func upgradeDevice(c *cli.Context, d swapdev.Device, binary string) error {
 
 // upgradeReport is the result of upgrade; its JSON is what --json prints.
 type upgradeReport struct {
-	Dir            string  `json:"dir"`
-	WorkerPID      int     `json:"worker_pid"`
+	Dir            string  `json:"dir"`                     // the device
+	WorkerPID      int     `json:"worker_pid"`              // the process that serves now
 	OldPID         int     `json:"old_pid"`                 // of the worker before
 	WithoutService float64 `json:"without_service_seconds"` // the time that requests waited
 }

@@ -39,10 +39,10 @@ type whoReport struct {
 
 // swappedProcess is one process in it.
 type swappedProcess struct {
-	PID     int    `json:"pid"`
-	Swap    uint64 `json:"swap"`
-	Command string `json:"command"`
-	Cgroup  string `json:"cgroup"` // of the memory controller; empty if the kernel shows none
+	PID     int    `json:"pid"`     // the process ID
+	Swap    uint64 `json:"swap"`    // its memory in swap
+	Command string `json:"command"` // its name, as ps -o comm shows it
+	Cgroup  string `json:"cgroup"`  // of the memory controller; empty if the kernel shows none
 }
 
 func whoAction(c *cli.Context) error {

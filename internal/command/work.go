@@ -74,7 +74,7 @@ func recompressCommand() *cli.Command {
 
 // workReport is the JSON of compact and recompress.
 type workReport struct {
-	Dir     string     `json:"dir"`
+	Dir     string     `json:"dir"`     // mount point
 	Seconds float64    `json:"seconds"` // that it took
 	Before  workMemory `json:"before"`  // the device when it began
 	After   workMemory `json:"after"`   // the device when it was done
@@ -88,7 +88,7 @@ type workMemory struct {
 
 // idleReport is the JSON of idle.
 type idleReport struct {
-	Dir string  `json:"dir"`
+	Dir string  `json:"dir"`         // mount point
 	Age float64 `json:"age_seconds"` // least time since the last access of a page that was marked; 0 for all
 }
 

@@ -45,9 +45,9 @@ func Local() Machine {
 
 // A Finding is the outcome of one check of the machine.
 type Finding struct {
-	Name   string       `json:"name"` // short and stable
-	State  status.State `json:"state"`
-	Detail string       `json:"detail"`
+	Name   string       `json:"name"`           // short and stable
+	State  status.State `json:"state"`          // ok, warn or fail
+	Detail string       `json:"detail"`         // what was found
 	Fix    string       `json:"mend,omitempty"` // empty if there is none
 }
 
@@ -62,9 +62,9 @@ func (f Finding) String() string {
 
 // A Diagnosis is the result of all checks; its JSON is what doctor --json prints.
 type Diagnosis struct {
-	Checks     []Finding       `json:"checks"` // failures first, then warnings
-	Works      bool            `json:"works"`  // whether up would work
-	Result     string          `json:"result"`
+	Checks     []Finding       `json:"checks"`               // failures first, then warnings
+	Works      bool            `json:"works"`                // whether up would work
+	Result     string          `json:"result"`               // the verdict in words
 	Containers []ContainerSwap `json:"containers,omitempty"` // those of pods, with --kubernetes
 }
 

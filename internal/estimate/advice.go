@@ -21,20 +21,20 @@ const (
 
 // Advice is the advised device, with the three sizes that are easily confused. All in bytes.
 type Advice struct {
-	Algorithm string `json:"algorithm"`
-	Size      uint64 `json:"size"`      // virtual: what free and swapon show; it takes no memory by itself
-	Expected  uint64 `json:"expected"`  // memory taken when it is full, at the measured ratio
-	MemLimit  uint64 `json:"mem_limit"` // the worst case: the most that it may take
-	Unlimited uint64 `json:"unlimited"` // the worst case without that limit: nothing compresses
-	Bounded   bool   `json:"bounded_by_ram"`
-	Poor      bool   `json:"poor"` // little would be saved
-	Command   string `json:"command"`
-	Bare      Bare   `json:"bare"`
+	Algorithm string `json:"algorithm"`      // its algorithm
+	Size      uint64 `json:"size"`           // virtual: what free and swapon show; it takes no memory by itself
+	Expected  uint64 `json:"expected"`       // memory taken when it is full, at the measured ratio
+	MemLimit  uint64 `json:"mem_limit"`      // the worst case: the most that it may take
+	Unlimited uint64 `json:"unlimited"`      // the worst case without that limit: nothing compresses
+	Bounded   bool   `json:"bounded_by_ram"` // whether RAM bounds the size
+	Poor      bool   `json:"poor"`           // little would be saved
+	Command   string `json:"command"`        // the command that makes it
+	Bare      Bare   `json:"bare"`           // the device of an up without flags
 }
 
 // Bare is the device of an up without flags, in bytes.
 type Bare struct {
-	Size     uint64 `json:"size"`
+	Size     uint64 `json:"size"`     // its size
 	Expected uint64 `json:"expected"` // memory taken when it is full, at the ratio of the advised algorithm
 	Worst    uint64 `json:"worst"`    // nothing compresses: it has no limit
 }

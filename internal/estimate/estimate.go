@@ -25,31 +25,31 @@ const (
 
 // A Report is the result of an estimate; its JSON is what estimate --json prints.
 type Report struct {
-	Sample     Sample      `json:"sample"`
-	Algorithms []Algorithm `json:"algorithms"`
-	Advice     Advice      `json:"advice"`
+	Sample     Sample      `json:"sample"`     // what was sampled
+	Algorithms []Algorithm `json:"algorithms"` // the estimate for each algorithm
+	Advice     Advice      `json:"advice"`     // the suggested device
 }
 
 // Sample describes what was compressed. Shares are from 0 to 1.
 type Sample struct {
-	Source     string         `json:"source"`
-	Processes  int            `json:"processes"` // 0 for a file
-	Pages      int            `json:"pages"`     // in the sample
-	Bytes      int64          `json:"bytes"`     // of the sample
-	Total      int64          `json:"total_bytes"`
-	Swapped    int64          `json:"swapped_bytes"` // of those processes, not sampled
-	LeftOut    sample.LeftOut `json:"left_out_processes"`
-	SameFilled float64        `json:"same_filled"` // share of pages, 0 to 1
+	Source     string         `json:"source"`             // where the pages come from
+	Processes  int            `json:"processes"`          // 0 for a file
+	Pages      int            `json:"pages"`              // in the sample
+	Bytes      int64          `json:"bytes"`              // of the sample
+	Total      int64          `json:"total_bytes"`        // memory that the sample stands for
+	Swapped    int64          `json:"swapped_bytes"`      // of those processes, not sampled
+	LeftOut    sample.LeftOut `json:"left_out_processes"` // processes that were not sampled
+	SameFilled float64        `json:"same_filled"`        // share of pages, 0 to 1
 }
 
 // Algorithm is one algorithm's result, for all the memory that the sample stands for.
 type Algorithm struct {
-	Algorithm      string  `json:"algorithm"`
-	Ratio          float64 `json:"ratio"`
-	Low            float64 `json:"ratio_low"` // of the interval of 95 % confidence
-	High           float64 `json:"ratio_high"`
-	Takes          int64   `json:"takes_bytes"`
-	Saves          int64   `json:"saves_bytes"`
+	Algorithm      string  `json:"algorithm"`      // its name
+	Ratio          float64 `json:"ratio"`          // data for each byte of memory
+	Low            float64 `json:"ratio_low"`      // of the interval of 95 % confidence
+	High           float64 `json:"ratio_high"`     // upper bound of that interval
+	Takes          int64   `json:"takes_bytes"`    // memory that the device would take
+	Saves          int64   `json:"saves_bytes"`    // memory that it would save
 	Incompressible float64 `json:"incompressible"` // share of pages, 0 to 1
 }
 

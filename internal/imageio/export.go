@@ -17,13 +17,13 @@ import (
 
 // An ExportReport says what was exported; its JSON is what export --json prints.
 type ExportReport struct {
-	Dir   string `json:"dir"`
-	File  string `json:"file"`
-	First uint64 `json:"first_page"`
+	Dir   string `json:"dir"`        // the device
+	File  string `json:"file"`       // the file
+	First uint64 `json:"first_page"` // the first exported page
 	// Pages counts the file's pages, Data those of them that are no holes.
 	Pages       uint64  `json:"pages"`
 	Data        uint64  `json:"data_pages"`
-	Seconds     float64 `json:"seconds"`
+	Seconds     float64 `json:"seconds"`       // the time that it took
 	GBPerSecond float64 `json:"gb_per_second"` // of data
 	WorkReport
 }

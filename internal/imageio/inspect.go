@@ -15,12 +15,12 @@ import (
 // An InspectReport says what a snapshot holds; its JSON is what snapshot inspect --json prints.
 // Where it is damaged the counts are of what lies before the damage.
 type InspectReport struct {
-	File            string `json:"file"`
-	FileBytes       int64  `json:"file_bytes"`
-	Version         int    `json:"version"`   // of the format
-	Disksize        uint64 `json:"disksize"`  // of the device, bytes
-	Algorithm       string `json:"algorithm"` // of the device
-	DictionaryBytes int    `json:"dictionary_bytes"`
+	File            string `json:"file"`             // the file
+	FileBytes       int64  `json:"file_bytes"`       // size of the file
+	Version         int    `json:"version"`          // of the format
+	Disksize        uint64 `json:"disksize"`         // of the device, bytes
+	Algorithm       string `json:"algorithm"`        // of the device
+	DictionaryBytes int    `json:"dictionary_bytes"` // size of the dictionary of that device in the file; 0 for none
 	// Pages counts the pages with data, Same those of them that a word fills.
 	Pages uint64 `json:"pages"`
 	Same  uint64 `json:"same_pages"`

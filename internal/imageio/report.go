@@ -28,16 +28,16 @@ type WorkReport struct {
 // engineReport is one engine's part. Times are in milliseconds, summed over an engine's stages;
 // several pieces can be under way at once.
 type engineReport struct {
-	Name     string  `json:"name"`
-	Pages    int     `json:"pages"` // with objects; other pages need no engine
-	Share    float64 `json:"share"` // of the pages of all engines, 0 to 1
-	Pieces   int     `json:"pieces"`
-	Ratio    float64 `json:"ratio"`   // pages to objects, by size
-	Busy     float64 `json:"busy_ms"` // with a piece at least; for the CPU the sum over its workers
-	Speed    float64 `json:"mb_s"`    // 10^6 bytes of pages for each second of Busy
-	H2D      float64 `json:"h2d_ms"`
-	Kernel   float64 `json:"kernel_ms"`
-	D2H      float64 `json:"d2h_ms"`
+	Name     string  `json:"name"`                // the name of the engine, cpu or a GPU
+	Pages    int     `json:"pages"`               // with objects; other pages need no engine
+	Share    float64 `json:"share"`               // of the pages of all engines, 0 to 1
+	Pieces   int     `json:"pieces"`              // pieces of work that it did
+	Ratio    float64 `json:"ratio"`               // pages to objects, by size
+	Busy     float64 `json:"busy_ms"`             // with a piece at least; for the CPU the sum over its workers
+	Speed    float64 `json:"mb_s"`                // 10^6 bytes of pages for each second of Busy
+	H2D      float64 `json:"h2d_ms"`              // time of copying to it
+	Kernel   float64 `json:"kernel_ms"`           // time of its kernels
+	D2H      float64 `json:"d2h_ms"`              // time of copying back
 	Worth    bool    `json:"computing_outweighs"` // the transfers, five to one
 	Failures int     `json:"failures"`            // pieces that ended with an error; the CPU did them
 	// LastError is the last of these errors, if any.

@@ -17,15 +17,15 @@ import (
 
 // A RestoreReport says what was restored; its JSON is what snapshot restore --json prints.
 type RestoreReport struct {
-	File     string `json:"file"`
-	Dir      string `json:"dir"`
+	File     string `json:"file"`     // the file
+	Dir      string `json:"dir"`      // the device
 	Disksize uint64 `json:"disksize"` // of the saved device, bytes
 	// Pages counts the pages with data, Kept those of them that the device had.
 	Pages uint64 `json:"pages"`
 	Kept  uint64 `json:"kept_pages"`
 	// Recoded counts the pages whose objects need a dictionary that the device does not have.
 	Recoded     uint64  `json:"recoded_pages"`
-	Seconds     float64 `json:"seconds"`
+	Seconds     float64 `json:"seconds"`       // the time that it took
 	GBPerSecond float64 `json:"gb_per_second"` // of pages
 }
 

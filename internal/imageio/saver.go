@@ -18,8 +18,8 @@ import (
 
 // A SaveReport says what was saved; its JSON is what snapshot save --json prints.
 type SaveReport struct {
-	Dir       string `json:"dir"`
-	File      string `json:"file"`
+	Dir       string `json:"dir"`       // the device
+	File      string `json:"file"`      // the file
 	Disksize  uint64 `json:"disksize"`  // of the device, bytes
 	Algorithm string `json:"algorithm"` // of the device
 	// Pages counts the pages with data, Same those of them that a word fills.
@@ -27,14 +27,14 @@ type SaveReport struct {
 	Same  uint64 `json:"same_pages"`
 	// ObjectBytes is the size of the objects of all other pages.
 	ObjectBytes uint64 `json:"object_bytes"`
-	FileBytes   int64  `json:"file_bytes"`
+	FileBytes   int64  `json:"file_bytes"` // size of the file
 	// KeptBytes counts the bytes that an earlier save had written.
 	KeptBytes int64 `json:"kept_bytes"`
 	// Written counts the pages that were written to the device, or discarded, while it was saved.
 	Written     uint64  `json:"written_meanwhile"`
-	OneMoment   bool    `json:"one_moment"` // whether there was no such page
-	SHA256      string  `json:"sha256"`     // of the file up to its trailer's digest
-	Seconds     float64 `json:"seconds"`
+	OneMoment   bool    `json:"one_moment"`    // whether there was no such page
+	SHA256      string  `json:"sha256"`        // of the file up to its trailer's digest
+	Seconds     float64 `json:"seconds"`       // the time that it took
 	GBPerSecond float64 `json:"gb_per_second"` // of pages
 }
 

@@ -18,11 +18,11 @@ const maxListed = 64
 
 // A VerifyReport holds the findings of Verify; its JSON is what verify --json prints.
 type VerifyReport struct {
-	Dir string `json:"dir"`
+	Dir string `json:"dir"` // the device
 	// Pages counts stored pages: same-filled ones and objects, right or wrong.
 	Pages   uint64 `json:"pages"`
-	Same    uint64 `json:"same_pages"`
-	Objects uint64 `json:"objects"`
+	Same    uint64 `json:"same_pages"` // pages of one repeated word
+	Objects uint64 `json:"objects"`    // compressed objects
 	// WrittenBack counts pages on the backing device. They are not read, and no part of Pages: only
 	// what the memory has of them was checked.
 	WrittenBack uint64 `json:"written_back_pages"`
@@ -31,10 +31,10 @@ type VerifyReport struct {
 	// Wrong counts pages that differ from what was written; WrongPages lists the first of them.
 	Wrong      uint64   `json:"wrong"`
 	WrongPages []uint64 `json:"wrong_pages"`
-	Seconds    float64  `json:"seconds"`
+	Seconds    float64  `json:"seconds"` // the time that it took
 	// Speeds count objects only.
 	PagesPerSecond float64 `json:"pages_per_second"`
-	GBPerSecond    float64 `json:"gb_per_second"`
+	GBPerSecond    float64 `json:"gb_per_second"` // rate in 10^9 bytes of pages a second
 	WorkReport
 }
 

@@ -45,8 +45,8 @@ var words = map[Reason]string{
 
 // A Count is a number of pages or processes with a reason.
 type Count struct {
-	Reason Reason `json:"reason"`
-	Number uint64 `json:"number"`
+	Reason Reason `json:"reason"` // why they stay
+	Number uint64 `json:"number"` // number of pages
 }
 
 // A Report is the result of a prefetch; its JSON is what --json prints. Pages are of 4096 bytes.
@@ -57,10 +57,10 @@ type Report struct {
 	Back        uint64   `json:"pages_brought_back"` // of those, in memory by a recount
 	Left        []Count  `json:"left"`               // pages
 	Skipped     []Count  `json:"skipped"`            // processes
-	Notes       []string `json:"notes"`
-	DryRun      bool     `json:"dry_run"`
-	Seconds     float64  `json:"seconds"`
-	MBPerSecond float64  `json:"mb_per_second"` // of 10^6 bytes
+	Notes       []string `json:"notes"`              // further remarks of the report
+	DryRun      bool     `json:"dry_run"`            // whether nothing was asked for
+	Seconds     float64  `json:"seconds"`            // the time that it took
+	MBPerSecond float64  `json:"mb_per_second"`      // of 10^6 bytes
 }
 
 // Incomplete reports whether pages stay in swap that should have come back: not those behind the

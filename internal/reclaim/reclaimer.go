@@ -44,7 +44,7 @@ type sight struct {
 
 // A Round is one look at a group and what followed.
 type Round struct {
-	Time time.Time `json:"time"`
+	Time time.Time `json:"time"` // when the group was looked at
 	// Group is its path below the top of the hierarchy.
 	Group string `json:"cgroup"`
 	// MemoryBytes is its memory before anything was asked for.

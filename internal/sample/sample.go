@@ -34,9 +34,9 @@ type Sample struct {
 
 // LeftOut counts processes with memory that are not, or not wholly, in a sample.
 type LeftOut struct {
-	Denied int `json:"not_permitted"`
-	Gone   int `json:"ended"`
-	Late   int `json:"not_reached"` // TimeLimit ended before
+	Denied int `json:"not_permitted"` // processes that the command may not look at
+	Gone   int `json:"ended"`         // processes that ended during the sampling
+	Late   int `json:"not_reached"`   // TimeLimit ended before
 }
 
 // Count returns the number of pages in the sample.

@@ -222,8 +222,8 @@ type IO struct {
 // ErrorTimes are the times of the first and the last error of a kind, over all workers.
 // Both are zero, and absent from the JSON, where there was none.
 type ErrorTimes struct {
-	First time.Time `json:"first,omitzero"`
-	Last  time.Time `json:"last,omitzero"`
+	First time.Time `json:"first,omitzero"` // time of the first
+	Last  time.Time `json:"last,omitzero"`  // time of the last
 }
 
 // Fuse has the settings of the FUSE connection.

@@ -16,8 +16,8 @@ import (
 
 // Problem is a reason why a device is degraded, with its fix.
 type Problem struct {
-	What string `json:"what"`
-	Fix  string `json:"fix"`
+	What string `json:"what"` // what is wrong
+	Fix  string `json:"fix"`  // how to fix it; empty where nothing is known
 }
 
 // String returns the problem and its fix in a line.
