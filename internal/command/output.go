@@ -10,7 +10,7 @@ import (
 )
 
 // jsonSchema is the value of "schema" in the JSON of every command. It changes when a field is
-// removed or changes its meaning; a new field leaves it as it is. docs/json.md names all fields.
+// removed or changes its meaning; a new field leaves it as it is. docs/json.schema.json has all.
 const jsonSchema = 1
 
 // schemaMember is its text, the first member of each object that a command prints.

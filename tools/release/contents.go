@@ -144,9 +144,12 @@ func (c *cargo) device() {
 	}
 	c.below("dist/runit", "/usr/share/zramfs/runit", c.plain)
 	c.page("README.md")
-	c.below("docs", "docs", func(_, page string) {
-		if filepath.Ext(page) == ".md" {
+	c.below("docs", "docs", func(path, page string) {
+		switch filepath.Ext(page) {
+		case ".md":
 			c.page(page)
+		case ".json":
+			c.doc(path, "/usr/share/doc/zramfs/"+page)
 		}
 	})
 }
@@ -164,7 +167,7 @@ func (c *cargo) page(name string) {
 	text = pageLink.ReplaceAllFunc(text, func(link []byte) []byte {
 		parts := pageLink.FindSubmatch(link)
 		to := filepath.Join(filepath.Dir(name), string(parts[1]))
-		if filepath.Ext(to) == ".md" {
+		if ext := filepath.Ext(to); ext == ".md" || ext == ".json" {
 			return link
 		}
 		return fmt.Appendf(nil, "](%s/blob/main/%s%s", homepage, to, parts[2])
