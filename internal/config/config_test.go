@@ -14,6 +14,19 @@ import (
 
 var testFlags = []Flag{{Name: "size"}, {Name: "priority"}, {Name: "keep", Yes: true}}
 
+// docs/commands.md, from which zramfs.conf(5) is made, has a row for each key that is no flag.
+func TestKeysAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names(keysOf(nil)) {
+		if !strings.Contains(string(text), "\n| `"+name+"` | ") {
+			t.Errorf("no row for %s", name)
+		}
+	}
+}
+
 // writeFiles makes a root directory. A file of the text "null" is a link to /dev/null.
 func writeFiles(t testing.TB, files map[string]string) host.Root {
 	t.Helper()

@@ -22,18 +22,12 @@ const (
 // same name in a later one.
 var places = []string{"run", "etc", "usr/local/lib", "usr/lib"}
 
-// Places returns the files that [Load] looks for; it reads the first that exists.
-func Places() []string {
+// PlacesText names the files that [Load] looks for; it reads the first that exists.
+func PlacesText() string {
 	all := make([]string, len(places))
 	for i, dir := range places {
 		all[i] = "/" + dir + "/" + fileName
 	}
-	return all
-}
-
-// PlacesText is [Places] in words.
-func PlacesText() string {
-	all := Places()
 	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
 }
 

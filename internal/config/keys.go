@@ -62,9 +62,7 @@ var foreignKeys = map[string]key{
 	"max-zram-size":         {refuse: "it is obsolete: write an expression, as zram-size = min(ram / 2, 4096)"},
 }
 
-// Keys returns the names of the keys that a line may set, in alphabetical order.
-func Keys(flags []Flag) []string { return names(keysOf(flags)) }
-
+// names returns the names of the keys that a line may set, in alphabetical order.
 func names(keys map[string]key) (all []string) {
 	for name, k := range keys {
 		if k.refuse == "" {
