@@ -28,14 +28,14 @@ type buildInfo struct {
 	Go       string     `json:"go"`       // as runtime.Version
 	Platform string     `json:"platform"` // as linux/amd64
 	Engines  []string   `json:"engines"`  // the kinds of engine that bulk work can use, other than the processors
-	Server   serverInfo `json:"server"`
+	Server   serverInfo `json:"server"`   // the program that mount and up start
 }
 
 // serverInfo describes the server, which mount and up start.
 type serverInfo struct {
-	Path    string `json:"path"`    // empty where there is none
-	Version string `json:"version"` // empty where it cannot be run
-	Error   string `json:"error,omitempty"`
+	Path    string `json:"path"`            // empty where there is none
+	Version string `json:"version"`         // empty where it cannot be run
+	Error   string `json:"error,omitempty"` // why Path or Version is empty
 }
 
 // versionTime bounds the wait for the server's version.
