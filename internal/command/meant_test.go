@@ -28,7 +28,7 @@ func TestSaysWhatHappensOrWasMeant(t *testing.T) {
 		{"set --mem-limit 1G DIR", exitUsage, "a setting has no dashes: zramfs set mem-limit=VALUE; see zramfs set --help"},
 		{"status --quite DIR", exitUsage, "unknown flag --quite; did you mean --quiet? See zramfs status --help"},
 		{"set DIR algorithm=lz4 mem-limit=4K", exitUsage, "memory limit 4K is too small: a 16M device needs "},
-		{"set DIR mem-limit=1536K", exitOK, "DIR: the store takes "},
+		{"set DIR mem-limit=1M", exitOK, "DIR: the store takes "},
 		{"set DIR mem-limit=2GB", exitOK, "mem-limit=2GB is 1.9G: KB, MB and GB count by 1000"},
 		{"mount --size 0.5 OTHER", exitUsage, "0.5 bytes is too small; at least 4K is needed. Did you mean 0.5G?"},
 		{"mount --size 4GB OTHER", exitOK, "--size 4GB is 3.7G: KB, MB and GB count by 1000, K, M and G by 1024"},
