@@ -84,9 +84,7 @@ The command line:
 	  internal/bundle      what a bug report needs, as an archive
 	  internal/term        tables, sizes, words and progress on a terminal
 	  internal/safeopen    opens files that a command line names, no pipes or devices
-
-	cmd/zramfs-node      what runs in a pod on each node of a Kubernetes cluster
-	  internal/nodepod     installs zramfs on the node, turns swap on there, decides at its end
+	  internal/nodepod     from a pod of Kubernetes: installs zramfs on the node, turns swap on
 	    internal/onhost      reaches the node from a pod: its namespaces, files and services
 	    dist/systemd         the unit of systemd
 	  internal/limitedswap lets pods swap where the kubelet stays at NoSwap

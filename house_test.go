@@ -63,6 +63,9 @@ const lattice = `
 	internal/estimate: codec internal/sample
 	internal/config: internal/host internal/safeopen internal/term
 	internal/generator: internal/config
+	internal/kubeapi: internal/kubelet internal/podswap
+	internal/limitedswap: internal/kubeapi internal/term
+	internal/nodepod: dist/systemd internal/kubeapi internal/onhost internal/term internal/zramfsd
 	internal/reclaim: internal/host
 	internal/settings: internal/swapdev
 	internal/monitor: internal/swapdev
@@ -72,12 +75,8 @@ const lattice = `
 	internal/web: internal/chronicle internal/journal internal/monitor
 	internal/zramctl: internal/config internal/swapdev
 	internal/zramview: internal/swapdev
-	internal/command: internal/alerts internal/bench internal/bundle internal/dictionary internal/doctor internal/estimate internal/generator internal/reclaim internal/settings internal/top internal/web internal/zramctl internal/zramview
+	internal/command: internal/alerts internal/bench internal/bundle internal/dictionary internal/doctor internal/estimate internal/generator internal/limitedswap internal/nodepod internal/reclaim internal/settings internal/top internal/web internal/zramctl internal/zramview
 	cmd/zramfs: internal/command
-	internal/kubeapi: internal/kubelet internal/podswap
-	internal/limitedswap: internal/kubeapi internal/term
-	internal/nodepod: dist/systemd internal/kubeapi internal/onhost internal/term
-	cmd/zramfs-node: internal/limitedswap internal/nodepod
 	internal/server: internal/daemon internal/notify internal/uprecord
 	cmd/zramfsd: internal/server
 

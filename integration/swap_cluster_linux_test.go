@@ -120,9 +120,7 @@ func (k kubeletPart) kill(r runningPod, all ...*podRun) {
 // startKubelet plays a node with the image of the pod.
 func startKubelet(t *testing.T, k testCluster) kubeletPart {
 	t.Helper()
-	n := playNode(t)
-	system(t, toolTimeout, "cp", filepath.Join(filepath.Dir(binary(t)), "zramfs-monitor"), filepath.Join(n.image, "usr/bin/zramfs-monitor"))
-	return kubeletPart{k, n}
+	return kubeletPart{k, playNode(t)}
 }
 
 // From the DaemonSet of the chart to swap on the node and back: the startup taint goes once swap is

@@ -30,7 +30,7 @@ const takeOverTime = 15 * time.Second
 // podScript begins a container as a runtime does: a root directory of its own, with the devices and
 // the system of a privileged one.
 const podScript = `mount --make-rprivate / && mount --bind "$0" "$0" && mount -t proc proc "$0/proc" &&
-mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" /usr/bin/zramfs-node "$@"`
+mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" /usr/bin/zramfs node "$@"`
 
 // A played is a machine in namespaces, with the image of the pod.
 type played struct {
@@ -42,21 +42,19 @@ type played struct {
 // of a process for that of the machine.
 func buildImage(t testing.TB, dir string, pid int) {
 	t.Helper()
-	for _, name := range []string{"usr/bin", "proc", "dev", "sys", "etc", "tmp"} {
+	for _, name := range []string{"usr/bin", "usr/libexec", "proc", "dev", "sys", "etc", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := build(filepath.Join(dir, "usr/bin/zramfs-node"), "", "cmd/zramfs-node"); err != nil {
-		t.Fatal(err)
-	}
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
-	if err == nil {
-		err = build(filepath.Join(dir, "usr/bin/zramfs"), "", "cmd/zramfs",
-			"-X", "github.com/zramfs/zramfs/internal/host.firstPIDNamespace="+namespace)
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	for path, program := range map[string]string{"usr/bin/zramfs": "cmd/zramfs", "usr/libexec/zramfsd": "cmd/zramfsd"} {
+		if err := build(filepath.Join(dir, path), "", program, "-X", "github.com/zramfs/zramfs/internal/host.firstPIDNamespace="+namespace); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -88,7 +86,7 @@ func playNode(t *testing.T) *played {
 	return n
 }
 
-// pod prepares a container with the command of zramfs-node.
+// pod prepares a container with a command of zramfs node.
 func (n *played) pod(args ...string) *exec.Cmd {
 	enter := []string{"--target", strconv.Itoa(n.pid), "--mount", "--pid", "unshare", "--mount", "--uts", "--ipc", "--net", "sh", "-c", podScript, n.image}
 	return exec.Command("nsenter", append(enter, args...)...)
@@ -175,7 +173,7 @@ func podGroup(t *testing.T, name string) string {
 		t.Cleanup(func() {
 			_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0o600) // what a failed test has left
 			removeGroup(t, dir)
-			// That of devices, which zramfs-node leave removes: of others where it is in use.
+			// That of devices, which zramfs node leave removes: of others where it is in use.
 			if err := os.Remove(filepath.Join(top, "zramfs")); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EBUSY) {
 				t.Error(err)
 			}

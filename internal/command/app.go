@@ -182,6 +182,7 @@ func plainCommands() []*cli.Command {
 		reclaimCommand(),
 		dictCommand(),
 		doctorCommand(),
+		nodeCommand(),
 		versionCommand(),
 		helpCommand(),
 	}

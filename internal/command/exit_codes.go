@@ -47,6 +47,8 @@ var ownCodes = map[string][]exitMeaning{
 	"prefetch": {{exitOK, "everything came back, up to --limit, or nothing was in swap"},
 		{exitFailure, "pages had to stay in swap, or failure"}},
 	"reclaim": {{exitOK, "ended by a signal"}, {exitFailure, "this machine has no group that can be asked, or failure"}},
+	nodeName: {{exitOK, "done, or run, serve or limited-swap ended by a signal; other codes of a command of zramfs on the node are passed on"},
+		{exitNoCommand, "the node has no zramfs"}},
 	execName: {{exitOK, "COMMAND ended with 0; its other codes are passed on, and 128 and the number of a signal that ended it"},
 		{exitNotExecuted, "COMMAND cannot be executed"}, {exitNoCommand, "there is no such COMMAND"}},
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/internal/nodepod"
+	"github.com/zramfs/zramfs/internal/onhost"
 	"github.com/zramfs/zramfs/internal/status"
 )
 
@@ -49,6 +51,16 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"doctor", "--bundle", absent, "-J"}, 2, "zramfs: doctor: --bundle goes without --json"},
 		{[]string{"doctor", "--bundle", "/proc/self"}, 1, "zramfs: /proc/self: file already exists: name a new file"},
 		{[]string{"version", "now"}, 2, "zramfs: version: takes no arguments"},
+		{[]string{"node"}, 2, "zramfs: node: name what to do: run, leave, zramfs, serve, limited-swap"},
+		{[]string{"node", "frobnicate"}, 2, "zramfs: node: name what to do"},
+		{[]string{"node", "--dir", "/run/zram", "run"}, 2, "zramfs: node: unknown flag --dir"},
+		{[]string{"node", "--help"}, 0, ""},
+		{[]string{"node", "run", "--help"}, 0, ""},
+		{[]string{"node", "run", "--frobnicate"}, 2, "not defined: -frobnicate"},
+		{[]string{"node", "run", "--", "/run/zram"}, 2, `flags of zramfs up, and "/run/zram" is none`},
+		{[]string{"node", "leave", "now"}, 2, "leave takes no arguments"},
+		{[]string{"node", "serve", "--token-file", absent}, 1, absent},
+		{[]string{"node", "limited-swap", "--node", "n", "--interval", "1ms"}, 2, "--interval 1ms is below 1s"},
 		{[]string{"generate", "alerts"}, 0, ""},
 		{[]string{"generate", "grafana"}, 0, ""},
 		{[]string{"config", "show"}, 0, ""},
@@ -115,6 +127,9 @@ func TestDescribe(t *testing.T) {
 		{exitWith(3), 3, ""},
 		{exitWith(0), 0, ""},
 		{errors.Join(cause, errors.New("second")), 1, "cause; second"},
+		{nodeError(fmt.Errorf("up: %w", &nodepod.Failed{Command: "up", Code: 4})), 4, "up: zramfs up ended with exit code 4"},
+		{nodeError(fmt.Errorf("run: %w", onhost.ErrNoProgram)), 127, "run: the program is not on the node"},
+		{nodeError(fmt.Errorf("run: %w", onhost.ErrNoHostPID)), 1, "run: " + onhost.ErrNoHostPID.Error()},
 		{fmt.Errorf("mount: %w", &status.StartError{Code: 7, Message: "no\nroom"}), 7, "mount: no; room"},
 	}
 	for _, test := range tests {

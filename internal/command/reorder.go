@@ -68,7 +68,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	if at := slices.Index(words, "--"); at >= 0 && command.Name == execName {
 		words, tail = words[:at], words[at:] // "--" and a command line, which is not ours to read
 	}
-	flags, operands, err := newFlagTable(command.Flags).split(words, false)
+	flags, operands, err := newFlagTable(command.Flags).split(words, command.Name == nodeName)
 	operands = append(operands, tail...)
 	if err != nil {
 		see := fmt.Sprintf("; see zramfs %s --help", command.Name)

@@ -93,7 +93,7 @@ func checkSwapBehavior(m Machine) (Finding, error) {
 		return ok("LimitedSwap by %s: Burstable containers may swap, in proportion to their memory requests", from)
 	case k.SwapBehavior == kubelet.NoSwap:
 		return warn("NoSwap by "+from+": the kubelet sets memory.swap.max of all containers to 0, and only what runs outside of pods is swapped",
-			"set memorySwap.swapBehavior: LimitedSwap and restart the kubelet, or run zramfs-node limited-swap")
+			"set memorySwap.swapBehavior: LimitedSwap and restart the kubelet, or run zramfs node limited-swap")
 	}
 	return warn(fmt.Sprintf("swapBehavior is %q by %s, which Kubernetes 1.30 and later do not know", k.SwapBehavior, from),
 		"set memorySwap.swapBehavior: LimitedSwap")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/internal/onhost"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // programs is the directory of zramfs on a node. up makes the one above it too.
@@ -29,7 +30,7 @@ const (
 	codeNotRunning = 3
 )
 
-// CodeNotInstalled is the exit code of zramfs-node zramfs where the node does not have zramfs, as
+// CodeNotInstalled is the exit code of zramfs node zramfs where the node does not have zramfs, as
 // shells have it.
 const CodeNotInstalled = 127
 
@@ -58,7 +59,7 @@ func Zramfs(args []string) error {
 
 // command prepares a run of zramfs on the node, which is asked to end when ctx does.
 func (n node) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"zramfs"}, args...)...)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"node", "zramfs"}, args...)...)
 	cmd.Stdout, cmd.Stderr = n.out, n.warn
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
@@ -136,8 +137,8 @@ func parseState(text []byte) (s state, err error) {
 }
 
 // install copies the programs of the image to the node.
-func (n node) install(monitor bool) error {
-	names, err := ofImage(monitor)
+func (n node) install() error {
+	names, err := ofImage()
 	if err != nil {
 		return err
 	}
@@ -148,20 +149,20 @@ func (n node) install(monitor bool) error {
 	return err
 }
 
-// ofImage returns the paths of the programs in the image.
-func ofImage(monitor bool) ([]string, error) {
+// ofImage returns the paths of the programs in the image: this one and the server.
+func ofImage() ([]string, error) {
 	own, err := os.Executable()
-	names := []string{filepath.Join(filepath.Dir(own), "zramfs")}
-	if monitor {
-		names = append(names, filepath.Join(filepath.Dir(own), "zramfs-monitor"))
+	if err != nil {
+		return nil, err
 	}
-	return names, err
+	server, err := zramfsd.Find()
+	return []string{own, server}, err
 }
 
-// serves reports whether a process runs the installed program.
+// serves reports whether a process runs the installed server.
 func serves(pid int) (is bool) {
 	_ = onhost.Within(func() error { // a process that is gone does not
-		installed, err := os.Stat(filepath.Join(onhost.Programs(programs), "zramfs"))
+		installed, err := os.Stat(filepath.Join(onhost.Programs(programs), zramfsd.Name))
 		if err != nil {
 			return err
 		}

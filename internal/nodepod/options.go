@@ -26,7 +26,6 @@ type options struct {
 	pod       string
 
 	taint    string        // key; empty for none
-	monitor  bool          // zramfs-monitor is installed too
 	interval time.Duration // between looks at the device
 	up       []string      // flags of up
 
@@ -54,7 +53,6 @@ func (o *options) common(name string, out io.Writer) *flag.FlagSet {
 func parseRun(args []string, out io.Writer) (o options, err error) {
 	set := o.common("run", out)
 	set.StringVar(&o.taint, "startup-taint", "", "key of the taint to remove from the node once the device is healthy")
-	set.BoolVar(&o.monitor, "monitor", false, "install zramfs-monitor too, for metrics and top")
 	set.DurationVar(&o.interval, "interval", defaultInterval, "time between looks at the device")
 	if err := set.Parse(args); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrUsage, err)

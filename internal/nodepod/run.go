@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/zramfs/zramfs/internal/kubeapi"
-	"github.com/zramfs/zramfs/internal/onhost"
 	"github.com/zramfs/zramfs/internal/term"
 )
 
@@ -57,7 +55,7 @@ func (r *runner) turnOn(ctx context.Context) error {
 	if err := r.o.takeOver(); err != nil {
 		return err
 	}
-	if err := r.install(r.o.monitor); err != nil {
+	if err := r.install(); err != nil {
 		return err
 	}
 	return r.start(ctx)
@@ -97,8 +95,7 @@ func (r *runner) start(ctx context.Context) error {
 		return r.up(ctx)
 	}
 	if !serves(s.worker) {
-		program := filepath.Join(onhost.Programs(programs), "zramfs")
-		if err := r.run(ctx, "upgrade", "--binary", program, r.dir); err != nil {
+		if err := r.run(ctx, "upgrade", r.dir); err != nil {
 			r.note("the program before goes on: " + err.Error())
 		}
 	}
@@ -110,7 +107,7 @@ func (r *runner) start(ctx context.Context) error {
 
 func (o options) upArgs() []string { return append(append([]string{"up"}, o.up...), o.dir) }
 
-func (r *runner) note(line string) { _, _ = fmt.Fprintln(r.warn, "zramfs-node: "+term.OneLine(line)) }
+func (r *runner) note(line string) { _, _ = fmt.Fprintln(r.warn, "zramfs: "+term.OneLine(line)) }
 
 // up turns the device on, by the service manager of the node if it has one.
 func (r *runner) up(ctx context.Context) error {

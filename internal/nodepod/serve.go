@@ -33,7 +33,7 @@ func Serve(ctx context.Context, args []string, out io.Writer) error {
 		}
 		words = append(words, "--token-file", fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
-	names, err := ofImage(true)
+	names, err := ofImage()
 	if err != nil {
 		return err
 	}

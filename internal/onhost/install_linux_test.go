@@ -38,7 +38,7 @@ func TestPlaceFails(t *testing.T) {
 // image before are.
 func TestIsCurrent(t *testing.T) {
 	dir, image := t.TempDir(), t.TempDir()
-	paths := []string{filepath.Join(image, "zramfs"), filepath.Join(image, "zramfs-monitor")}
+	paths := []string{filepath.Join(image, "zramfs"), filepath.Join(image, "zramfsd")}
 	version := func(text string) string {
 		t.Helper()
 		for _, path := range paths {
