@@ -16,6 +16,7 @@ import (
 
 const (
 	unitDir  = "usr/lib/systemd/system"
+	localDir = "usr/local/lib/systemd/system" // which systemd searches first
 	template = "zramfs@.service"
 	sleep    = "zramfs-sleep@.service"
 	foreign  = "systemd-zram-setup@.service" // zram-generator's
@@ -58,14 +59,18 @@ func Write(root host.Root, dir string, all []Device) error {
 	var failed []error
 	_, err := os.Lstat(root.Path(unitDir, foreign))
 	free := errors.Is(err, fs.ErrNotExist)
+	units := unitDir
+	if _, err := os.Stat(root.Path(localDir, template)); err == nil {
+		units = localDir
+	}
 	for _, d := range all {
 		for template, places := range wishes {
 			for _, place := range places {
-				failed = append(failed, link(filepath.Join(dir, place, d.unit(template)), template))
+				failed = append(failed, link(filepath.Join(dir, place, d.unit(template)), units, template))
 			}
 		}
 		if free {
-			failed = append(failed, link(filepath.Join(dir, d.unit(foreign)), template))
+			failed = append(failed, link(filepath.Join(dir, d.unit(foreign)), units, template))
 		}
 		if text := d.dropIn(); text != "" {
 			failed = append(failed, write(filepath.Join(dir, d.unit(template)+".d", "50-zramfs-generator.conf"), text))
@@ -145,12 +150,12 @@ func quote(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(path) + `"`
 }
 
-// link makes a link to a template.
-func link(path, template string) error {
+// link makes a link to a template in the directory units.
+func link(path, units, template string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.Symlink("/"+filepath.Join(unitDir, template), path)
+	return os.Symlink("/"+filepath.Join(units, template), path)
 }
 
 func write(path, text string) error {
