@@ -4,14 +4,15 @@ GO      ?= go
 SIZE    ?= 1G
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BIN     ?= bin
-# Where zramfs looks for zramfsd, unless that is beside it.
-LIBEXEC ?= /usr/libexec
+PREFIX  = /usr/local
 MODULE  := github.com/zramfs/zramfs
 PAGES   := .cache/pages.zpg
+STAGE   := $(BIN)/stage
+LINK    = -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/zramfsd.libexec=$(PREFIX)/libexec
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once explore explore-fixed mutants suites oracle criteria charts test-kubernetes coverage generate sample clean help
+.PHONY: all build build-cuda manuals stage install uninstall compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once explore explore-fixed mutants suites oracle criteria charts test-kubernetes coverage generate sample clean help
 
 all: build
 
@@ -19,23 +20,42 @@ all: build
 help:
 	@awk '/^# /{doc = doc " " substr($$0, 3); next} doc && /^[a-z][a-z -]*:/{sub(/:.*/, ""); sub(/[.:;] .*|[.:]$$/, "", doc); printf "%-20s%s\n", $$0, doc} {doc = ""}' Makefile
 
-# The programs, in bin.
+# The programs, in bin: the command line and the server, which that looks for in its own directory and
+# in PREFIX/libexec.
 build:
-	@echo build zramfs
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X $(MODULE)/internal/zramfsd.libexec=$(LIBEXEC)' -o $(BIN)/zramfs ./cmd/zramfs
-	@echo build zramfsd
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfsd ./cmd/zramfsd
-	@echo build zramfs-node
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
+	@echo build zramfs and zramfsd
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LINK)' -o $(BIN)/ ./cmd/zramfs ./cmd/zramfsd
 
 # The manual pages and the completions for bash, zsh and fish, below MANUALS as below /usr.
 manuals:
-	$(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $(or $(DATE),$$(git log -1 --format=%cs 2>/dev/null || date +%F))
+	GOARCH= $(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $(or $(DATE),$$(git log -1 --format=%cs 2>/dev/null || date +%F))
+
+# All that install copies, in bin/stage as below PREFIX.
+stage: build
+	@rm -rf $(STAGE)
+	@umask 022 && $(MAKE) -s manuals MANUALS=$(STAGE)
+	@install -D $(BIN)/zramfs $(STAGE)/bin/zramfs
+	@install -D $(BIN)/zramfsd $(STAGE)/libexec/zramfsd
+	@umask 022 && cd $(STAGE) && mkdir -p lib/systemd/system lib/systemd/system-generators && \
+		ln -s ../../../bin/zramfs lib/systemd/system-generators/zramfs-generator && \
+		for unit in $(CURDIR)/dist/systemd/*.service; do \
+			sed 's,/usr/bin/zramfs,$(PREFIX)/bin/zramfs,' $$unit >lib/systemd/system/$${unit##*/} || exit 1; done
+
+# Programs, manual pages, completions and units of systemd, below DESTDIR and PREFIX. PREFIX is
+# /usr/local. uninstall removes the same files.
+install: stage
+	@umask 022 && mkdir -p $(DESTDIR)$(PREFIX) && cp -dR --remove-destination $(STAGE)/. $(DESTDIR)$(PREFIX)
+
+uninstall: | $(STAGE)
+	@cd $(STAGE) && find . ! -type d -exec rm -f $(abspath $(DESTDIR)$(PREFIX))/{} ';'
+
+$(STAGE):
+	@$(MAKE) -s stage
 
 # The program with GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
 build-cuda:
 	@echo build zramfs-cuda
-	@CGO_ENABLED=0 $(GO) build -trimpath -tags cuda -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags cuda -ldflags '$(LINK)' -o bin/zramfs-cuda ./cmd/zramfs
 
 # What swap on zramfs does for a program that needs more memory than it may have, and ends clean; or,
 # without the right to swap, a look at the device in a user namespace.

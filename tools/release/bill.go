@@ -33,14 +33,14 @@ func (s *staging) bill() error {
 	var all []string
 	dependencies := []cdx.Dependency{}
 	for _, arch := range s.arches {
-		for _, name := range programs {
-			c, err := s.component(arch, name, v)
+		for _, program := range programs {
+			c, err := s.component(arch, program, v)
 			if err != nil {
 				return err
 			}
 			components = append(components, c)
 			all = append(all, c.BOMRef)
-			dependencies = append(dependencies, cdx.Dependency{Ref: c.BOMRef, Dependencies: s.partsOf(name)})
+			dependencies = append(dependencies, cdx.Dependency{Ref: c.BOMRef, Dependencies: s.partsOf(c.Name)})
 		}
 	}
 	for _, m := range s.modules {
@@ -61,8 +61,9 @@ func (s *staging) bill() error {
 	return out.Close()
 }
 
-func (s *staging) component(arch, name string, v version) (cdx.Component, error) {
-	text, err := os.ReadFile(s.program(arch, name))
+func (s *staging) component(arch, program string, v version) (cdx.Component, error) {
+	name := filepath.Base(program)
+	text, err := os.ReadFile(filepath.Join(s.installed(arch), program))
 	if err != nil {
 		return cdx.Component{}, err
 	}

@@ -26,9 +26,9 @@ const (
 // A cargo collects the files of one package. It is used by one goroutine.
 type cargo struct {
 	*staging
-	name, arch, format string
-	contents           files.Contents
-	err                error // the first
+	arch, format string
+	contents     files.Contents
+	err          error // the first
 }
 
 // file adds the file at source, compressed where a manual page or changelog has to be.
@@ -69,7 +69,8 @@ func (c *cargo) link(to, target string) {
 		FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o777, MTime: c.time()}})
 }
 
-// below adds all files below a directory of the tree or, with an absolute path, of another place.
+// below calls each for all files below a directory of the tree or, with an absolute path, of
+// another place.
 func (c *cargo) below(dir, target string, each func(path, target string)) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(c.tree, dir)
@@ -101,39 +102,16 @@ func (c *cargo) plain(path, target string) {
 	c.file(path, target, mode, "")
 }
 
-// load collects what the package of this name has.
+// load collects what the package has: all that make install has installed, configuration, services
+// and documentation.
 func (c *cargo) load() (files.Contents, error) {
-	c.file(c.program(c.arch, c.name), "/usr/bin/"+c.name, 0o755, "")
 	c.papers()
-	switch c.name {
-	case "zramfs":
-		c.device()
-	case "zramfs-monitor":
-		c.otherName("zramfs-monitor", "zramfs")
-	case "zramfs-node":
-		c.doc(filepath.Join(c.tree, "dist/man/zramfs-node.8"), "/usr/share/man/man8/zramfs-node.8.gz")
-		c.below("dist/node-problem-detector", "/usr/share/zramfs-node/node-problem-detector", c.plain)
-	}
-	return c.contents, c.err
-}
-
-// device adds what turns swap on: configuration, services, manuals.
-func (c *cargo) device() {
+	c.below(c.installed(c.arch), "/", c.add)
 	c.file(filepath.Join(c.tree, "dist/zramfs.conf"), "/etc/zramfs.conf", 0o644, files.TypeConfigNoReplace)
-	c.below(filepath.Join(c.dir, "manuals/share"), "/usr/share", func(path, target string) {
-		if strings.Contains(target, "/man/") {
-			c.doc(path, target+".gz")
-			return
-		}
-		c.file(path, target, 0o644, "")
-	})
 	sbin, to := "/usr/sbin", "../bin/zramfs"
 	if c.format == apk {
 		sbin, to = "/sbin", "../usr/bin/zramfs"
 		c.below("dist/openrc", "/etc/init.d", func(path, target string) { c.file(path, target, 0o755, "") })
-	} else {
-		c.below("dist/systemd", "/usr/lib/systemd", c.systemd)
-		c.link("../../../bin/zramfs", "/usr/lib/systemd/system-generators/zramfs-generator")
 	}
 	c.link(to, sbin+"/mount.zramfs")
 	c.link("mount.zramfs", sbin+"/mount.fuse.zramfs")
@@ -143,6 +121,7 @@ func (c *cargo) device() {
 		c.file(filepath.Join(c.tree, "dist/needrestart/zramfs.conf"), "/etc/needrestart/conf.d/zramfs.conf", 0o644, files.TypeConfigNoReplace)
 	}
 	c.below("dist/runit", "/usr/share/zramfs/runit", c.plain)
+	c.below("dist/node-problem-detector", "/usr/share/zramfs/node-problem-detector", c.plain)
 	c.page("README.md")
 	c.below("docs", "docs", func(path, page string) {
 		switch filepath.Ext(page) {
@@ -152,6 +131,20 @@ func (c *cargo) device() {
 			c.doc(path, "/usr/share/doc/zramfs/"+page)
 		}
 	})
+	return c.contents, c.err
+}
+
+// add adds a file that make install has installed. Alpine has no systemd.
+func (c *cargo) add(path, target string) {
+	switch to, err := os.Readlink(path); {
+	case c.format == apk && strings.HasPrefix(target, "/usr/lib/systemd/"):
+	case err == nil:
+		c.link(to, target)
+	case strings.HasPrefix(target, "/usr/share/man/"):
+		c.doc(path, target+".gz")
+	default:
+		c.plain(path, target)
+	}
 }
 
 var pageLink = regexp.MustCompile(`\]\(([^)#:]+)([)#])`)
@@ -167,7 +160,7 @@ func (c *cargo) page(name string) {
 	text = pageLink.ReplaceAllFunc(text, func(link []byte) []byte {
 		parts := pageLink.FindSubmatch(link)
 		to := filepath.Join(filepath.Dir(name), string(parts[1]))
-		if ext := filepath.Ext(to); ext == ".md" || ext == ".json" {
+		if ext := filepath.Ext(to); ext == ".md" || ext == ".json" && filepath.Dir(to) == "docs" {
 			return link
 		}
 		return fmt.Appendf(nil, "](%s/blob/main/%s%s", homepage, to, parts[2])
@@ -195,27 +188,13 @@ func (c *cargo) otherName(name, page string) {
 	c.doc(filepath.Join(c.dir, "so", name+".8"), "/usr/share/man/man8/"+name+".8.gz")
 }
 
-// systemd adds a file by what it is: a unit, a drop-in, or by its directory.
-func (c *cargo) systemd(path, target string) {
-	rest := strings.TrimPrefix(target, "/usr/lib/systemd/")
-	switch {
-	case strings.HasSuffix(rest, ".go"): // the unit for programs
-	case strings.Contains(rest, "/"): // system-generators/NAME and the like
-		c.plain(path, target)
-	case strings.HasSuffix(rest, "-generator"):
-		c.file(path, "/usr/lib/systemd/system-generators/"+rest, 0o755, "")
-	default:
-		c.file(path, "/usr/lib/systemd/system/"+rest, 0o644, "")
-	}
-}
-
 // papers adds licence and changelog, each at the place where the format has them.
 func (c *cargo) papers() {
 	changes := filepath.Join(c.tree, "CHANGELOG.md")
 	if c.format == deb {
 		c.err = c.write("copyright", debianCopyright+c.thirdParty())
-		c.file(filepath.Join(c.dir, "copyright"), "/usr/share/doc/"+c.name+"/copyright", 0o644, "")
-		c.file(changes, "/usr/share/doc/"+c.name+"/changelog.gz", 0o644, "")
+		c.file(filepath.Join(c.dir, "copyright"), "/usr/share/doc/zramfs/copyright", 0o644, "")
+		c.file(changes, "/usr/share/doc/zramfs/changelog.gz", 0o644, "")
 		c.overrides()
 		return
 	}
@@ -223,11 +202,9 @@ func (c *cargo) papers() {
 	if c.format == rpm {
 		kind = files.TypeRPMLicense
 	}
-	c.file(filepath.Join(c.tree, "LICENSE"), "/usr/share/licenses/"+c.name+"/LICENSE", 0o644, kind)
-	c.file(filepath.Join(c.dir, "THIRD-PARTY"), "/usr/share/licenses/"+c.name+"/THIRD-PARTY", 0o644, kind)
-	if c.name == programs[0] {
-		c.doc(changes, "/usr/share/doc/zramfs/CHANGELOG.md")
-	}
+	c.file(filepath.Join(c.tree, "LICENSE"), "/usr/share/licenses/zramfs/LICENSE", 0o644, kind)
+	c.file(filepath.Join(c.dir, "THIRD-PARTY"), "/usr/share/licenses/zramfs/THIRD-PARTY", 0o644, kind)
+	c.doc(changes, "/usr/share/doc/zramfs/CHANGELOG.md")
 }
 
 const debianCopyright = `zramfs, compressed swap from user space
@@ -243,22 +220,25 @@ On Debian systems the full text of the Apache License, Version 2.0 is in
 
 // overrides says to lintian what is so on purpose.
 func (c *cargo) overrides() {
-	text := "# Go links everything into the program, so that it runs in any image.\n" + c.name + ": statically-linked-binary [usr/bin/" + c.name + "]\n" +
-		"# Nobody uploads the package to Debian.\n" + c.name + ": initial-upload-closes-no-bugs *\n"
-	if c.name == "zramfs" {
-		text += "# It is swap: a boot that reaches swap.target has it.\n" +
-			"zramfs: systemd-service-file-refers-to-unusual-wantedby-target swap.target *\n"
-	}
+	text := `# Go links everything into a program, so that it runs in any image.
+zramfs: statically-linked-binary [usr/bin/zramfs]
+zramfs: statically-linked-binary [usr/libexec/zramfsd]
+# Only zramfs starts the server.
+zramfs: no-manual-page [usr/libexec/zramfsd]
+# Nobody uploads the package to Debian.
+zramfs: initial-upload-closes-no-bugs *
+# It is swap: a boot that reaches swap.target has it.
+zramfs: systemd-service-file-refers-to-unusual-wantedby-target swap.target *
+`
 	if c.err == nil {
-		c.err = c.write("overrides/"+c.name, text)
+		c.err = c.write("overrides", text)
 	}
-	c.file(filepath.Join(c.dir, "overrides", c.name), "/usr/share/lintian/overrides/"+c.name, 0o644, "")
+	c.file(filepath.Join(c.dir, "overrides"), "/usr/share/lintian/overrides/zramfs", 0o644, "")
 }
 
 // changelog returns the path of this version's entry, in the words of package chglog.
 func (c *cargo) changelog(version string) (string, error) {
 	text := fmt.Sprintf("- semver: %q\n  date: %s\n  packager: %q\n  changes:\n    - note: \"changelog.gz has what is new.\"\n"+
 		"  deb:\n    urgency: medium\n    distributions: [unstable]\n", version, c.time().Format(time.RFC3339), maintainer)
-	name := "changelog-" + c.name + ".yaml"
-	return filepath.Join(c.dir, name), c.write(name, text)
+	return filepath.Join(c.dir, "changelog.yaml"), c.write("changelog.yaml", text)
 }

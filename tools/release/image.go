@@ -5,6 +5,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -22,9 +23,6 @@ import (
 
 // imageLimit bounds what a node has to fetch for one architecture, in bytes.
 const imageLimit = 15_000_000
-
-// imageProgram is what the image runs.
-const imageProgram = "zramfs-node"
 
 // image writes an index of images for all architectures, as a tar archive of an OCI layout.
 func (s *staging) image() error {
@@ -99,7 +97,7 @@ func (s *staging) imageFor(arch string, notes map[string]string) (v1.Image, erro
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, created
-	config.Config = v1.Config{Entrypoint: []string{"/usr/bin/" + imageProgram}, Env: []string{"PATH=/usr/bin"}, WorkingDir: "/", User: "0:0", Labels: notes}
+	config.Config = v1.Config{Entrypoint: []string{"/" + programs[0]}, Env: []string{"PATH=/usr/bin"}, WorkingDir: "/", User: "0:0", Labels: notes}
 	image, err = mutate.ConfigFile(image, config)
 	if err != nil {
 		return nil, err
@@ -114,26 +112,29 @@ func (s *staging) layer(arch string) ([]byte, error) {
 	for _, dir := range []struct {
 		name string
 		mode int64
-	}{{"run/", 0o755}, {"tmp/", 0o1777}, {"usr/", 0o755}, {"usr/bin/", 0o755}, {"usr/share/", 0o755}, {"usr/share/licenses/", 0o755},
+	}{{"run/", 0o755}, {"tmp/", 0o1777}, {"usr/", 0o755}, {"usr/bin/", 0o755}, {"usr/libexec/", 0o755}, {"usr/share/", 0o755}, {"usr/share/licenses/", 0o755},
 		{"usr/share/licenses/zramfs/", 0o755}} {
 		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir.name, Mode: dir.mode, ModTime: s.time(), Format: tar.FormatPAX}); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range programs {
-		if err := s.add(w, s.program(arch, name), "usr/bin/"+name, 0o755); err != nil {
+	for _, program := range programs {
+		if err := s.add(w, filepath.Join(s.installed(arch), program), program, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	for _, source := range []string{filepath.Join(s.tree, "LICENSE"), filepath.Join(s.dir, "THIRD-PARTY")} {
-		if err := s.add(w, source, "usr/share/licenses/zramfs/"+filepath.Base(source), 0o644); err != nil {
-			return nil, err
-		}
+	if err := s.addLicences(w, "usr/share/licenses/zramfs/"); err != nil {
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// addLicences adds the licence and those of what others have written, below dir.
+func (s *staging) addLicences(w *tar.Writer, dir string) error {
+	return errors.Join(s.add(w, filepath.Join(s.tree, "LICENSE"), dir+"LICENSE", 0o644), s.add(w, filepath.Join(s.dir, "THIRD-PARTY"), dir+"THIRD-PARTY", 0o644))
 }
 
 // add adds the file at source to an archive, without its own time and owner.

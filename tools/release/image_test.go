@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// The archive is an OCI layout with one image of one layer, whose three programs lie in /usr/bin.
+// The archive is an OCI layout with one image of one layer, with the two programs.
 func TestImage(t *testing.T) {
 	image := openImage(t)
 	if err := validate.Image(image); err != nil {
@@ -29,7 +29,7 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.OS != "linux" || config.Architecture != runtime.GOARCH || !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/zramfs-node"}) {
+	if config.OS != "linux" || config.Architecture != runtime.GOARCH || !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/zramfs"}) {
 		t.Errorf("the configuration is %+v", config)
 	}
 	for _, label := range []string{"title", "version", "revision", "source", "licenses", "created"} {
@@ -56,13 +56,13 @@ func TestImage(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if h.Uid != 0 || h.Gid != 0 || strings.HasPrefix(h.Name, "usr/bin/z") && h.Mode != 0o755 {
+		if h.Uid != 0 || h.Gid != 0 || slices.Contains(programs, h.Name) && h.Mode != 0o755 {
 			t.Errorf("%+v", h)
 		}
 		names = append(names, h.Name)
 	}
-	want := []string{"run/", "tmp/", "usr/", "usr/bin/", "usr/share/", "usr/share/licenses/", "usr/share/licenses/zramfs/", "usr/bin/zramfs",
-		"usr/bin/zramfs-monitor", "usr/bin/zramfs-node", "usr/share/licenses/zramfs/LICENSE", "usr/share/licenses/zramfs/THIRD-PARTY"}
+	want := []string{"run/", "tmp/", "usr/", "usr/bin/", "usr/libexec/", "usr/share/", "usr/share/licenses/", "usr/share/licenses/zramfs/",
+		"usr/bin/zramfs", "usr/libexec/zramfsd", "usr/share/licenses/zramfs/LICENSE", "usr/share/licenses/zramfs/THIRD-PARTY"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the layer has %q", names)
 	}
@@ -114,14 +114,14 @@ func TestBill(t *testing.T) {
 	if err := cdx.NewBOMDecoder(f, cdx.BOMFileFormatJSON).Decode(&b); err != nil {
 		t.Fatal(err)
 	}
-	sums, err := hashes(made)
+	sums, err := hashes(unpacked(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{b.Metadata.Component.BOMRef: true}
 	for _, c := range *b.Components {
 		known[c.BOMRef] = true
-		if c.Type == cdx.ComponentTypeApplication && (*c.Hashes)[0].Value != sums[c.BOMRef] {
+		if c.Type == cdx.ComponentTypeApplication && (*c.Hashes)[0].Value != sums[c.Name] {
 			t.Errorf("%s has another hash", c.BOMRef)
 		}
 	}
@@ -137,16 +137,47 @@ func TestBill(t *testing.T) {
 	has := func(program, part string) bool {
 		return slices.ContainsFunc(parts[program+"-linux-"+runtime.GOARCH], func(ref string) bool { return strings.HasPrefix(ref, part+"@") })
 	}
-	if !has("zramfs", "pkg:golang/std") || !has("zramfs", "pkg:golang/golang.org/x/sys") || has("zramfs", "pkg:npm/uplot") ||
-		!has("zramfs-monitor", "pkg:npm/uplot") || len(parts["zramfs"]) != len(programs) {
+	if !has("zramfs", "pkg:golang/std") || !has("zramfs", "pkg:npm/uplot") || !has("zramfsd", "pkg:golang/golang.org/x/sys") ||
+		has("zramfsd", "pkg:npm/uplot") || len(parts["zramfs"]) != len(programs) {
 		t.Errorf("the programs have %v", parts)
+	}
+}
+
+// unpacked unpacks the archive of the programs, and returns the directory that is in it.
+func unpacked(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(made, "*-linux-"+runtime.GOARCH+".tar.gz"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("archives: %v, %v", found, err)
+	}
+	dir := t.TempDir()
+	ask(t, "tar", "-xzf", found[0], "-C", dir)
+	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(found[0]), ".tar.gz"))
+}
+
+// The archive of the programs has those, which may be executed, and the licences.
+func TestArchive(t *testing.T) {
+	entries, err := os.ReadDir(unpacked(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, info.Mode().String()+" "+e.Name())
+	}
+	if want := []string{"-rw-r--r-- LICENSE", "-rw-r--r-- THIRD-PARTY", "-rwxr-xr-x zramfs", "-rwxr-xr-x zramfsd"}; !slices.Equal(names, want) {
+		t.Errorf("the archive has %q", names)
 	}
 }
 
 // sha256sum finds every file as it was.
 func TestSums(t *testing.T) {
 	out := ask(t, "sh", "-c", `cd "$0" && sha256sum -c SHA256SUMS`, made)
-	if n := strings.Count(out, ": OK\n"); n != 14 {
+	if n := strings.Count(out, ": OK\n"); n != 6 {
 		t.Errorf("%d files:\n%s", n, out)
 	}
 }

@@ -42,8 +42,9 @@ func (s *staging) licences() error {
 		}
 		found[m.name].in[program] = true
 	}
-	for _, name := range programs {
-		info, err := buildinfo.ReadFile(s.program(s.arches[0], name))
+	for _, program := range programs {
+		name := filepath.Base(program)
+		info, err := buildinfo.ReadFile(filepath.Join(s.installed(s.arches[0]), program))
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (s *staging) licences() error {
 	if err != nil {
 		return err
 	}
-	add("zramfs-monitor", module{name: plots, version: version, url: "https://github.com/leeoniya/uPlot"})
+	add("zramfs", module{name: plots, version: version, url: "https://github.com/leeoniya/uPlot"})
 	if err := s.texts(found); err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ type order struct {
 	epoch     int64  // the time of the last commit: nothing made has another time
 }
 
-// programs are what is built, in the directories cmd/NAME.
-var programs = []string{"zramfs", "zramfs-monitor", "zramfs-node"}
+// programs are the paths of all programs below the root of a machine.
+var programs = []string{"usr/bin/zramfs", "usr/libexec/zramfsd"}
 
 func (o *order) time() time.Time { return time.Unix(o.epoch, 0).UTC() }
 
@@ -68,7 +68,7 @@ func (o *order) make() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	for _, step := range []func() error{s.build, s.manuals, s.licences, s.packages, s.image, s.bill, s.sums} {
+	for _, step := range []func() error{s.install, s.licences, s.archives, s.packages, s.image, s.bill, s.sums} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -84,34 +84,21 @@ type staging struct {
 	modules []module // what the programs are made of, set by licences
 }
 
-// program is the path of a program for an architecture.
-func (s *staging) program(arch, name string) string { return filepath.Join(s.dir, arch, name) }
+// installed is the directory with what goes below / for an architecture.
+func (s *staging) installed(arch string) string { return filepath.Join(s.dir, arch) }
 
-// build compiles the programs by the Makefile, which has the flags, and copies them to the
-// output directory.
-func (s *staging) build() error {
+// install has the Makefile compile the programs and install them, with all that goes below /usr, in
+// a directory for each architecture.
+func (s *staging) install() error {
 	for _, arch := range s.arches {
-		say("%s: build %s", arch, strings.Join(programs, ", "))
-		if err := s.makefile([]string{"GOARCH=" + arch}, "build", "BIN="+filepath.Join(s.dir, arch)); err != nil {
+		say("%s: build and install", arch)
+		err := s.makefile([]string{"GOARCH=" + arch}, "install", "BIN="+filepath.Join(s.dir, "bin", arch), "PREFIX=/usr", "DESTDIR="+s.installed(arch),
+			"DATE="+s.time().Format(time.DateOnly))
+		if err != nil {
 			return err
-		}
-		for _, name := range programs {
-			text, err := os.ReadFile(s.program(arch, name))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(s.out, name+"-linux-"+arch), text, 0o755); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
-}
-
-// manuals writes manual pages and completions.
-func (s *staging) manuals() error {
-	say("manual pages and completions")
-	return s.makefile(nil, "manuals", "MANUALS="+filepath.Join(s.dir, "manuals"), "DATE="+s.time().Format(time.DateOnly))
 }
 
 // makefile runs a target of the tree's Makefile. Of the environment only what Go needs to work

@@ -21,18 +21,11 @@ const (
 	summary    = "compressed swap in memory without the kernel's zram"
 )
 
-// descriptions have a line that ends a sentence begun by the name, and what follows it.
-var descriptions = map[string][2]string{
-	"zramfs": {summary, `zramfs turns memory into compressed swap by FUSE and a loop device, on machines
+// description follows the summary.
+const description = `zramfs turns memory into compressed swap by FUSE and a loop device, on machines
 whose kernel has no zram module or may not load it. A process keeps the pages
 while another, which serves them, is upgraded or restarted.
-Installing it turns nothing on.`},
-	"zramfs-monitor": {"dashboard and metrics of compressed swap by zramfs", `zramfs-monitor is what zramfs runs for top, metrics, serve and report: figures
-on the terminal, for Prometheus and in the browser.`},
-	"zramfs-node": {"agent of zramfs for nodes of Kubernetes", `zramfs-node runs on a node of a Kubernetes cluster and gives containers the
-swap that the kubelet would give them. A plugin of node-problem-detector
-makes a condition of the node of what zramfs reports.`},
-}
+Installing it turns nothing on.`
 
 // A script is one of the names under which nfpm keeps scripts, by format.
 func (s *staging) scripts(info *nfpm.Info, format string) error {
@@ -60,7 +53,7 @@ func (s *staging) scripts(info *nfpm.Info, format string) error {
 	return nil
 }
 
-// packages makes one package of each program, architecture and format.
+// packages makes one package of each architecture and format.
 func (s *staging) packages() error {
 	v, err := parseVersion(s.version, s.time())
 	if err != nil {
@@ -68,23 +61,21 @@ func (s *staging) packages() error {
 	}
 	for _, arch := range s.arches {
 		for _, format := range []string{deb, rpm, apk} {
-			say("%s: %s of %s", arch, format, strings.Join(programs, ", "))
-			for _, name := range programs {
-				if err := s.makePackage(name, arch, format, v); err != nil {
-					return fmt.Errorf("%s of %s for %s: %w", format, name, arch, err)
-				}
+			say("%s: %s", arch, format)
+			if err := s.makePackage(arch, format, v); err != nil {
+				return fmt.Errorf("%s for %s: %w", format, arch, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (s *staging) makePackage(name, arch, format string, v version) error {
-	info, err := s.describe(name, arch, format, v)
+func (s *staging) makePackage(arch, format string, v version) error {
+	info, err := s.describe(arch, format, v)
 	if err != nil {
 		return err
 	}
-	c := &cargo{staging: s, name: name, arch: arch, format: format}
+	c := &cargo{staging: s, arch: arch, format: format}
 	if info.Contents, err = c.load(); err != nil {
 		return err
 	}
@@ -110,28 +101,17 @@ func (s *staging) makePackage(name, arch, format string, v version) error {
 }
 
 // describe says everything about a package but for its files.
-func (s *staging) describe(name, arch, format string, v version) (*nfpm.Info, error) {
-	d := descriptions[name]
-	info := &nfpm.Info{Name: name, Arch: arch, Platform: "linux", Version: v.upstream, VersionSchema: "none", Release: "1", Section: "admin",
-		Priority: "optional", Maintainer: maintainer, Description: d[0] + "\n" + d[1], Vendor: "zramfs", Homepage: homepage, License: licence,
+func (s *staging) describe(arch, format string, v version) (*nfpm.Info, error) {
+	info := &nfpm.Info{Name: "zramfs", Arch: arch, Platform: "linux", Version: v.upstream, VersionSchema: "none", Release: "1", Section: "admin",
+		Priority: "optional", Maintainer: maintainer, Description: summary + "\n" + description, Vendor: "zramfs", Homepage: homepage, License: licence,
 		MTime: s.time(), DisableGlobbing: true}
 	info.Umask = 0o022
-	info.RPM.BuildHost, info.RPM.Summary, info.RPM.Group = "zramfs", strings.ToUpper(d[0][:1])+d[0][1:], "System Environment/Base"
-	same := map[string]string{deb: "zramfs (= %s-1)", rpm: "zramfs = %s", apk: "zramfs=%s-r0"}
+	info.RPM.BuildHost, info.RPM.Summary, info.RPM.Group = "zramfs", strings.ToUpper(summary[:1])+summary[1:], "System Environment/Base"
 	if format == rpm {
-		info.Description = d[1]
+		info.Description = description
 	}
 	if format == apk {
-		info.Version, info.Release, info.Description = v.alpine, "0", d[0]
+		info.Version, info.Release, info.Description = v.alpine, "0", summary
 	}
-	switch name {
-	case "zramfs":
-		info.Recommends = []string{"zramfs-monitor"}
-		if err := s.scripts(info, format); err != nil {
-			return nil, err
-		}
-	case "zramfs-monitor":
-		info.Depends = []string{fmt.Sprintf(same[format], info.Version)}
-	}
-	return info, nil
+	return info, s.scripts(info, format)
 }
