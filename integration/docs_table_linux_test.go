@@ -43,7 +43,6 @@ var docCommands = []docCommand{
 	{page: "monitoring.md", line: "* * * * * root zramfs metrics > /var/lib/node_exporter/zramfs.prom.new && mv /var/lib/node_exporter/zramfs.prom.new /var/lib/node_exporter/zramfs.prom",
 		on: onFiles, with: []string{"* * * * * root ", "", "/var/lib/node_exporter", "WORK"}},
 	{page: "operations.md", line: `echo 'OPTIONS="--size 4G --tune recommended"' > /etc/default/zramfs`, on: onFiles, with: []string{"/etc/default", "WORK"}},
-	{page: "operations.md", line: "ln -s /usr/bin/zramfs /usr/lib/systemd/system-generators/zramfs-generator", on: onFiles, with: []string{"/usr/lib/systemd/system-generators", "WORK"}},
 	{page: "operations.md", line: "ln -s /usr/bin/zramfs /sbin/mount.zramfs", on: onFiles, with: []string{"/sbin", "WORK"}},
 	{page: "operations.md", line: "ln -s /usr/bin/zramfs /sbin/mount.fuse.zramfs", on: onFiles, with: []string{"/sbin", "WORK"}},
 

@@ -23,7 +23,7 @@ const (
 
 // TestSwapF096ReadmeCommands runs the commands of README.md, block by block, in a fresh clone.
 // The clone takes the place of the published repository, and directories of the test that of
-// /usr/local/bin and /run/zram; everything else runs as it stands there. Each block has to leave
+// /usr/local and /run/zram; everything else runs as it stands there. Each block has to leave
 // swap off.
 func TestSwapF096ReadmeCommands(t *testing.T) {
 	require.FUSE(t)
@@ -35,9 +35,6 @@ func TestSwapF096ReadmeCommands(t *testing.T) {
 	tree := repository(t)
 	work := tempDir(t)
 	dir, bin := filepath.Join(work, "zram"), filepath.Join(work, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { takeBack(t, dir) })
 
 	clone := filepath.Join(work, "zramfs")
@@ -45,7 +42,7 @@ func TestSwapF096ReadmeCommands(t *testing.T) {
 	system(t, makeTimeout, "make", "--directory", clone, "build") // not in the time that swap may be on
 	system(t, lineTimeout, "rm", "-rf", clone)
 
-	inClone := strings.NewReplacer("https://github.com/zramfs/zramfs", tree+" zramfs", "/usr/local/bin/", bin+"/", "/run/zram", dir)
+	inClone := strings.NewReplacer("https://github.com/zramfs/zramfs", tree+" zramfs", "make install", "make install PREFIX="+work, "/run/zram", dir)
 	at := work
 	for _, block := range shellBlocks(t, filepath.Join(tree, "README.md")) {
 		if slices.ContainsFunc(block, withoutDir.MatchString) {
