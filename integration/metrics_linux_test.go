@@ -57,7 +57,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// wantJSONMetric wants a metric of a device in the JSON of metrics, which needs no zramfs-monitor.
+// wantJSONMetric wants a metric of a device in the JSON of metrics.
 func wantJSONMetric(t *testing.T, dir, name string, want float64) {
 	t.Helper()
 	var all struct {

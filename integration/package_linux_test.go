@@ -27,21 +27,21 @@ const (
 
 // A packageManager is how packages of one format are handled in the system of the test.
 type packageManager struct {
-	name, files string   // files are patterns of packages of zramfs and zramfs-monitor
-	install     []string // and upgrade, before the names of files
-	remove      []string
-	refuses     bool   // to remove what a script wants to stay
-	kept        string // the edited configuration after remove
-	purge       []string
+	name, file string   // file is the pattern of the package
+	install    []string // and upgrade, before the names of files
+	remove     []string
+	refuses    bool   // to remove what a script wants to stay
+	kept       string // the edited configuration after remove
+	purge      []string
 }
 
 var packageManagers = []packageManager{
-	{name: "deb", files: "zramfs_*.deb zramfs-monitor_*.deb", install: []string{"apt-get", "-o", "APT::Sandbox::User=root", "install", "-y", "-qq"},
+	{name: "deb", file: "zramfs_*.deb", install: []string{"apt-get", "-o", "APT::Sandbox::User=root", "install", "-y", "-qq"},
 		remove: []string{"apt-get", "remove", "-y", "-qq", "zramfs"}, refuses: true, kept: "/etc/zramfs.conf", purge: []string{"dpkg", "--purge", "zramfs"}},
-	{name: "rpm", files: "zramfs-[0-9]*.rpm zramfs-monitor-[0-9]*.rpm", install: []string{"rpm", "-U", "--nodeps"},
+	{name: "rpm", file: "zramfs-[0-9]*.rpm", install: []string{"rpm", "-U", "--nodeps"},
 		remove: []string{"rpm", "-e", "--nodeps", "zramfs"}, refuses: true, kept: "/etc/zramfs.conf.rpmsave"},
-	{name: "apk", files: "zramfs_*.apk zramfs-monitor_*.apk", install: []string{"apk", "add", "--initdb", "--no-network", "--allow-untrusted", "-q"},
-		remove: []string{"apk", "del", "-q", "zramfs", "zramfs-monitor"}, kept: "/etc/zramfs.conf"},
+	{name: "apk", file: "zramfs_*.apk", install: []string{"apk", "add", "--initdb", "--no-network", "--allow-untrusted", "-q"},
+		remove: []string{"apk", "del", "-q", "zramfs"}, kept: "/etc/zramfs.conf"},
 }
 
 // A packagedSystem is a small Linux that shares the kernel with this one, in a mount namespace of
@@ -117,16 +117,12 @@ func (s *packagedSystem) must(t testing.TB, args ...string) result {
 	return r
 }
 
-// install installs the packages of a version, or upgrades or downgrades to it.
+// install installs the package of a version, or upgrades or downgrades to it.
 func (s *packagedSystem) install(t testing.TB, version string) result {
 	t.Helper()
-	var files []string
-	for pattern := range strings.FieldsSeq(s.manager.files) {
-		found, err := filepath.Glob(filepath.Join(*packagesIn, version, pattern))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("packages %s of version %s: %v, %v", pattern, version, found, err)
-		}
-		files = append(files, "/packages/"+version+"/"+filepath.Base(found[0]))
+	found, err := filepath.Glob(filepath.Join(*packagesIn, version, s.manager.file))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("packages %s of version %s: %v, %v", s.manager.file, version, found, err)
 	}
 	args := s.manager.install
 	if s.manager.name == "deb" {
@@ -135,7 +131,7 @@ func (s *packagedSystem) install(t testing.TB, version string) result {
 	if s.manager.name == "rpm" {
 		args = append(args[:len(args):len(args)], "--oldpackage")
 	}
-	r := s.must(t, append(args[:len(args):len(args)], files...)...)
+	r := s.must(t, append(args[:len(args):len(args)], "/packages/"+version+"/"+filepath.Base(found[0]))...)
 	t.Logf("%s:\n%s%s", version, r.Stdout, r.Stderr)
 	if v := s.must(t, "zramfs", "version").Stdout; !strings.Contains(v, version) {
 		t.Errorf("version %s is installed as %q", version, v)
@@ -155,16 +151,14 @@ func (s *packagedSystem) worker(t testing.TB) string {
 	return strings.TrimSpace(r.Stdout)
 }
 
-// breakProgram makes a package in which the program refuses to serve, as one would that cannot read
-// what the old one stores, and returns its path in the system.
+// breakProgram makes a package whose server does not serve, as one would that cannot read what the
+// old one stores, and returns its path in the system.
 func (s *packagedSystem) breakProgram(t testing.TB) string {
 	t.Helper()
 	script := fmt.Sprintf(`set -e
 cd /tmp
 dpkg-deb -R /packages/%s/zramfs_*.deb broken
-mv broken/usr/bin/zramfs broken/usr/bin/zramfs-true
-printf '#!/bin/sh\n[ "$1" != upgrade ] || set -- "$@" --binary /bin/true\nexec zramfs-true "$@"\n' > broken/usr/bin/zramfs
-chmod 755 broken/usr/bin/zramfs
+cp /bin/true broken/usr/libexec/zramfsd
 dpkg-deb -Znone -b broken broken.deb`, secondVersion)
 	s.must(t, "sh", "-c", script)
 	return "/tmp/broken.deb"
@@ -193,11 +187,8 @@ func guardSystem(t *testing.T, s *packagedSystem) {
 	opened := time.Now()
 	t.Cleanup(func() {
 		defer g.dismiss(t)
-		program := filepath.Join(*packagesIn, secondVersion, "zramfs-linux-*")
-		if found, err := filepath.Glob(program); err == nil && len(found) == 1 {
-			program = "/packages/" + secondVersion + "/" + filepath.Base(found[0])
-		}
-		if r := s.run(t, program, "down", "--force", "/run/zram"); r.Code != 0 {
+		unpack := "tar -C /tmp --strip-components=1 -xzf /packages/" + secondVersion + "/zramfs-*-linux-*.tar.gz"
+		if r := s.run(t, "sh", "-c", unpack+" && /tmp/zramfs down --force /run/zram"); r.Code != 0 {
 			t.Errorf("down: %s%s", r.Stdout, r.Stderr)
 		}
 		if took := time.Since(opened); took > swapLimit {

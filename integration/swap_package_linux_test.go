@@ -62,7 +62,7 @@ func wantHandedOver(t *testing.T, s *packagedSystem, version string) {
 	if after == before || !strings.Contains(r.Stdout+r.Stderr, "process "+after+" serves in place of "+before) {
 		t.Errorf("process %s served before %s and %s after it: %s%s", before, version, after, r.Stdout, r.Stderr)
 	}
-	if out := s.must(t, "sh", "-c", "cmp /proc/"+after+"/exe /usr/bin/zramfs && cat /etc/zramfs.conf").Stdout; !strings.HasSuffix(out, "# edited\n") {
+	if out := s.must(t, "sh", "-c", "cmp /proc/"+after+"/exe /usr/libexec/zramfsd && cat /etc/zramfs.conf").Stdout; !strings.HasSuffix(out, "# edited\n") {
 		t.Errorf("the configuration was replaced: %s", out)
 	}
 }
@@ -115,8 +115,8 @@ func wantRemoved(t *testing.T, s *packagedSystem) {
 	s.must(t, "sh", "-c", "mkdir -p /etc/systemd/system/swap.target.wants && ln -s /usr/lib/systemd/system/zramfs@.service "+enabled)
 	s.must(t, s.manager.remove...)
 	wantSwapOn(t, false)
-	if s.exists(t, "/usr/bin/zramfs") || s.exists(t, "/run/zram/dev") {
-		t.Error("the program or the device is left")
+	if s.exists(t, "/usr/bin/zramfs") || s.exists(t, "/usr/libexec/zramfsd") || s.exists(t, "/run/zram/dev") {
+		t.Error("a program or the device is left")
 	}
 	if !s.exists(t, s.manager.kept) {
 		t.Errorf("remove leaves no %s", s.manager.kept)

@@ -64,7 +64,7 @@ func TestRecordAges(t *testing.T) {
 func recordAges(t *testing.T, tool, name string, memory, ready int, run string) {
 	const out = "/run/trace"
 	m := Start(t, Config{Memory: memory, Modules: []string{"loop", "fuse"}, Disks: []string{*agesImage}, Root: "/dev/vda",
-		Files: map[string]string{"/usr/bin/zramfs": os.Getenv("ZRAMFS_BINARY"), "/usr/bin/agetrace": tool}})
+		Files: withPrograms(map[string]string{"/usr/bin/agetrace": tool})})
 	m.Must(commandTime, "mount -t tracefs tracefs /sys/kernel/tracing; mkdir -p /run/zram; zramfs up --size 1G --devices 1 --slots keep /run/zram 2>&1")
 	device := m.Must(commandTime, "awk 'NR == 2 { print $1 }' /proc/swaps")
 	m.Must(commandTime, fmt.Sprintf("export n=%d GO=/run/go; (%s) >/run/output 2>&1 & echo $! >/run/work; "+

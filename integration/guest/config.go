@@ -130,6 +130,14 @@ func (c *Config) pack(archive, source, agent, scratch string) error {
 	return file.Close()
 }
 
+// withPrograms returns files with zramfs and, next to it as on the host, its server.
+func withPrograms(files map[string]string) map[string]string {
+	program := os.Getenv("ZRAMFS_BINARY")
+	all := map[string]string{"/usr/bin/zramfs": program, "/usr/bin/zramfsd": filepath.Join(filepath.Dir(program), "zramfsd")}
+	maps.Copy(all, files)
+	return all
+}
+
 // files packs what every machine has and what the test asked for.
 func (c *Config) files(w *cpioWriter, always map[string]string) error {
 	for _, set := range []map[string]string{always, c.Files} {

@@ -4,7 +4,6 @@ package guest
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 func startGrouped(t *testing.T) *system {
 	t.Helper()
 	slow(t)
-	s := &system{t: t, config: Config{Memory: 384, Modules: []string{"loop", "fuse"}, Files: map[string]string{"/usr/bin/zramfs": os.Getenv("ZRAMFS_BINARY")}}}
+	s := &system{t: t, config: Config{Memory: 384, Modules: []string{"loop", "fuse"}, Files: withPrograms(nil)}}
 	s.Machine = Start(t, s.config)
 	s.Must(commandTime, "mkdir -p /sys/fs/cgroup; mount -t cgroup2 cgroup /sys/fs/cgroup; echo +memory >/sys/fs/cgroup/cgroup.subtree_control")
 	return s

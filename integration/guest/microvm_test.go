@@ -44,7 +44,7 @@ func startRecipe(t *testing.T, heading string, arguments ...string) *system {
 		}
 	}
 	s := &system{t: t, config: Config{Memory: 256, Modules: []string{"loop", "fuse"}, Sealed: true, Init: append([]string{"/recipe"}, arguments...),
-		Files: map[string]string{"/usr/bin/zramfs": os.Getenv("ZRAMFS_BINARY"), "/recipe": dir + "/recipe", "/kata-agent": dir + "/kata-agent"}}}
+		Files: withPrograms(map[string]string{"/recipe": dir + "/recipe", "/kata-agent": dir + "/kata-agent"})}}
 	s.Machine = Start(t, s.config)
 	return s
 }
@@ -59,7 +59,7 @@ func (s *system) wantTree(dir string) {
 			s.t.Errorf("the parent of process %d is %d, want %d", pid, got, parent)
 		}
 	}
-	outside := fmt.Sprintf("for p in $(pidof zramfs); do [ $p = %d ] || awk '$4 != %[1]d' /proc/$p/stat; done", d.Keeper)
+	outside := fmt.Sprintf("for p in $(pidof zramfsd); do [ $p = %d ] || awk '$4 != %[1]d' /proc/$p/stat; done", d.Keeper)
 	if got := s.Must(commandTime, outside); got != "" {
 		s.t.Errorf("processes outside of the tree: %s", got)
 	}

@@ -5,7 +5,6 @@ package guest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ const commandTime = 4 * time.Minute
 // for each thread. With a request timeout of FUSE set, swap is refused, by name.
 func TestRights(t *testing.T) {
 	slow(t)
-	m := Start(t, Config{Source: require.System(t), Modules: []string{"loop", "fuse"}, Files: map[string]string{"/usr/bin/zramfs": os.Getenv("ZRAMFS_BINARY")}})
+	m := Start(t, Config{Source: require.System(t), Modules: []string{"loop", "fuse"}, Files: withPrograms(nil)})
 	if out := m.Must(commandTime, "mkdir /run/zram; zramfs up --size 64M --devices 1 /run/zram 2>&1; cat /proc/swaps"); !strings.Contains(out, "/dev/loop0") {
 		t.Fatalf("swap is off: %s", out)
 	}

@@ -3,7 +3,6 @@
 package guest
 
 import (
-	"os"
 	"testing"
 	"time"
 )
@@ -15,7 +14,7 @@ const fillTime = 4 * time.Minute
 // not stand still where the kernel has raised its watermarks above what is free.
 func TestSmallMachine(t *testing.T) {
 	slow(t)
-	m := Start(t, Config{Memory: 256, Modules: []string{"loop", "fuse"}, Files: map[string]string{"/usr/bin/zramfs": os.Getenv("ZRAMFS_BINARY")}})
+	m := Start(t, Config{Memory: 256, Modules: []string{"loop", "fuse"}, Files: withPrograms(nil)})
 	m.Must(commandTime, "mkdir /run/zram; zramfs up --size 256M --mem-limit 160M /run/zram 2>&1")
 	for range 3 {
 		begin := time.Now()

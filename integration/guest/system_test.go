@@ -4,7 +4,6 @@ package guest
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,8 +40,7 @@ func startSystem(t *testing.T, init []string, parameters string, texts, files, l
 	t.Helper()
 	slow(t)
 	source := require.System(t)
-	all := map[string]string{"/usr/bin/zramfs": os.Getenv("ZRAMFS_BINARY")}
-	maps.Copy(all, files)
+	all := withPrograms(files)
 	dir := t.TempDir()
 	for path, text := range texts {
 		from := filepath.Join(dir, strings.ReplaceAll(path, "/", "+"))
