@@ -57,13 +57,12 @@ esac
 `
 
 // A pod that is deleted while it turns swap on turns it off once it is on: nothing would turn it
-// off later. The program is a stand-in.
+// off later. A stand-in takes the place of zramfs on the node once a pod, which a kubelet refuses,
+// has installed that.
 func TestPodLeavesWhileItStarts(t *testing.T) {
 	require.Root(t)
+	require.FUSE(t)
 	n := playNode(t)
-	if err := os.WriteFile(filepath.Join(n.image, "usr/bin/zramfs"), []byte(slowProgram), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	on := func(script string) string {
 		return system(t, toolTimeout, "nsenter", "--target", fmt.Sprint(n.pid), "--mount", "sh", "-c", script)
 	}
@@ -74,6 +73,16 @@ func TestPodLeavesWhileItStarts(t *testing.T) {
 		cmd.Env = environment
 		return cmd
 	}
+	endKubelet := n.playKubelet(t)
+	if code, said := startPod(t, in("run"), "").wait(t); code != 4 {
+		t.Fatalf("the pod ends with %d: %s", code, said)
+	}
+	endKubelet()
+	program := filepath.Join(tempDir(t), "zramfs")
+	if err := os.WriteFile(program, []byte(slowProgram), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	on("cp " + program + " /run/zramfs/programs/current/zramfs")
 	run := startPod(t, in("run", "--interval", "1s", "--on-delete", "swapoff"), "")
 	on("for n in $(seq 300); do [ -e /run/begun ] && exit; sleep .1; done; exit 1")
 	left := make(chan result, 1)

@@ -21,19 +21,21 @@ import (
 
 // TestBinaryIsStatic looks for what a machine would need in addition to the kernel.
 func TestBinaryIsStatic(t *testing.T) {
-	f, err := elf.Open(binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
-			t.Errorf("the program has a segment %v: it is not static", p.Type)
+	for _, program := range []string{binary(t), serverBeside(binary(t))} {
+		f, err := elf.Open(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+				t.Errorf("%s has a segment %v: it is not static", program, p.Type)
+			}
 		}
 	}
 }
 
-// TestBinaryAlone runs the program as the only file of a root directory, next to /proc, /sys,
+// TestBinaryAlone runs the programs as the only files of a root directory, next to /proc, /sys,
 // /dev/fuse and /dev/null, with an empty environment.
 func TestBinaryAlone(t *testing.T) {
 	require.Root(t)
@@ -70,13 +72,13 @@ var aloneClient = register("alone", func(args []string) error {
 	return errors.Join(tryData(data("/zram")), bare("list"), bare("umount", "/zram"))
 })
 
-// enterBareRoot makes root the root directory, with the program and what it
-// needs of the kernel.
+// enterBareRoot makes root the root directory, with the programs and what they
+// need of the kernel.
 func enterBareRoot(program, root string) error {
 	if err := unix.Mount("none", root, "tmpfs", 0, "size=64m,mode=755"); err != nil {
 		return fmt.Errorf("mount tmpfs: %w", err)
 	}
-	if err := copyFile(filepath.Join(root, "zramfs"), program); err != nil {
+	if err := errors.Join(copyFile(filepath.Join(root, "zramfs"), program), copyFile(filepath.Join(root, "zramfsd"), serverBeside(program))); err != nil {
 		return err
 	}
 	for _, dir := range []string{"proc", "sys", "dev"} {
