@@ -10,53 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
-
-// forgetCounters makes the memory of requests that of a version without counters.
-func (l *left) forgetCounters(t *testing.T) (size int64) {
-	t.Helper()
-	shape, err := l.session.requests.shape()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.session.requests.word(wordTelemetry).Store(0)
-	if err := unix.Ftruncate(int(l.session.files.Requests.Fd()), int64(shape.size())); err != nil {
-		t.Fatal(err)
-	}
-	return int64(shape.size())
-}
-
-// The memory of a session that an earlier version has made gets counters with the first worker that
-// has them; the next one finds them, and requests stay where they were.
-func TestCountersAreAppended(t *testing.T) {
-	l := newLeft(t)
-	l.forgetCounters(t)
-	mapped := mappings(t)
-	for worker := range uint64(3) {
-		c, err := l.session.files.Counters()
-		if err != nil || c.Private {
-			t.Fatalf("worker %d: %+v, %v", worker, c, err)
-		}
-		if got := c.Area.Operations()[telemetry.Read].Requests; got != worker || c.Area.Slots() != 2 {
-			t.Errorf("worker %d finds %d requests in %d slots", worker, got, c.Area.Slots())
-		}
-		c.Area.Slot(1).Note(&telemetry.Request{Op: telemetry.Read, Pages: 1, Bytes: pageSize})
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if now := mappings(t); now != mapped {
-		t.Errorf("the memory is mapped %d times, before %d", now, mapped)
-	}
-	if _, err := l.session.files.MaxWaiting(); err != nil {
-		t.Errorf("the requests are refused afterwards: %v", err)
-	}
-	l.put(l.slot(0), writeRequest(10, 0, varied(pageSize, 1))) // the session's memory is as it was
-	l.wantAnswer(l.recoverAll(), 10, 0, []byte{0, pageSize >> 8, 0, 0, 0, 0, 0, 0})
-}
 
 // mappings is how often memory of requests is mapped here.
 func mappings(t *testing.T) int {

@@ -42,20 +42,6 @@ func TestDamagedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// The kernel has lent requests to the rings of an earlier version's worker, where this program
-// would look for none.
-func TestRingsOfEarlierVersionsAreRefused(t *testing.T) {
-	const wordOfVersion2 = 11 // the bytes of all rings
-	l := newLeft(t)
-	l.session.requests.word(wordOfVersion2).Store(pageSize)
-	if _, err := l.session.files.MaxWaiting(); !errors.Is(err, errRings) {
-		t.Errorf("check: %v", err)
-	}
-	if _, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()}); !errors.Is(err, errRings) {
-		t.Errorf("a server: %v", err)
-	}
-}
-
 // The deaths that a damaged request saw do not count against the next one in its slot.
 func TestDamagedRequestIsForgotten(t *testing.T) {
 	l := newLeft(t)

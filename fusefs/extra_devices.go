@@ -21,13 +21,9 @@ import (
 //	DIR/block/zramN  ->  ../devices/zramN/block/zram0
 //	DIR/dev/zramN    ->  ../devices/zramN/dev/zram0
 
-const (
-	// MaxExtra is the largest number that an extra device may have. Inode numbers depend on it.
-	MaxExtra = 63
-	// newExtra is the largest number of a new one: each takes two processes and 23 MiB of locked
-	// memory. Earlier versions made more.
-	newExtra = 15
-)
+// MaxExtra is the largest number that an extra device may have: each takes two processes and 23
+// MiB of locked memory. Inode numbers depend on it.
+const MaxExtra = 15
 
 // ExtraDir returns the mount point of an extra device, below the DIR of the first.
 func ExtraDir(dir string, number int) string {
@@ -57,7 +53,7 @@ func (s ExtraDevices) Has(number int) bool {
 // Free returns the smallest number that is not in the set, and whether a new device may have it.
 func (s ExtraDevices) Free() (number int, ok bool) {
 	n := bits.TrailingZeros64(^uint64(s | 1))
-	return n, n <= newExtra
+	return n, n <= MaxExtra
 }
 
 func deviceName(number int) string { return "zram" + strconv.Itoa(number) }
@@ -146,11 +142,11 @@ func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fus
 	return []byte(n.target), fuse.OK
 }
 
-// hotAttributes are the files of /sys/class/zram-control. Where there can be no extra devices
-// they are in no directory, and other files have the same numbers as elsewhere.
+// hotAttributes are the files of /sys/class/zram-control. There are none where there can be no extra
+// devices.
 func (a *attributes) hotAttributes() []attribute {
 	if a.cfg.Add == nil || a.cfg.Remove == nil {
-		return []attribute{{name: "hot_add"}, {name: "hot_remove"}}
+		return nil
 	}
 	return []attribute{
 		{dir: controlNode, name: "hot_add", mode: 0o400, take: a.hotAdd, long: true, unlisted: true},

@@ -186,9 +186,8 @@ func TestHotAddDuringRecompress(t *testing.T) {
 	}
 }
 
-// A session of an earlier version has two threads for attributes: one stays for requests that take
-// no time.
-func TestHotAddWithTwoThreads(t *testing.T) {
+// Of the threads for attributes one stays for requests that take no time.
+func TestHotAddLeavesAThread(t *testing.T) {
 	shape := requestsShape{attributes: 2, data: 2, transfer: leftTransfer}
 	l := newLeftOf(t, shape)
 	s, release := l.recompressing(shape, false, func(uint64) (int, error) { return 7, nil })

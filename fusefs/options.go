@@ -21,8 +21,6 @@ const (
 	// present from the start. A larger one gains little: four requests of this size are carried out
 	// in parallel.
 	wantWrite = 256 << 10
-	// maxTransfer is the largest request of earlier versions' sessions, in bytes.
-	maxTransfer = 1 << 20
 	// background is how many asynchronous requests may wait. A loop device has 128, and its worker
 	// blocks when there are more than background, so there is room for several.
 	background = 1024
@@ -48,7 +46,7 @@ func dataTurns() int { return min(max(runtime.NumCPU(), 2), 14) }
 func dataThreads() int { return min(2*dataTurns(), 16) }
 
 // waitingOf returns how many of n threads may wait for memory: each turn has a thread that does
-// not. A session made by an earlier version may have fewer threads than dataThreads.
+// not. A session may have fewer threads than dataThreads, since processors come and go.
 func waitingOf(n int) int { return max(min(dataThreads()-dataTurns(), n/2), 1) }
 
 // protocolOptions returns what to ask of the kernel, and of go-fuse, which negotiates and answers

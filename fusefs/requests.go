@@ -31,7 +31,7 @@ import (
 
 const (
 	requestsMagic   = 0x31_51_45_52_53_46_52_5a // "ZRFSREQ1"
-	requestsVersion = 2
+	requestsVersion = 3
 
 	slotWordsAt = 4096
 	buffersAt   = 8192
@@ -68,16 +68,10 @@ const (
 	wordLoops      // length of the text of control/loops
 	wordConnection // number of the attribute connection; then the data connection's
 	_
-	_         // not used
-	wordRings // not 0 in sessions of earlier versions whose requests came over io_uring
-	// wordTelemetry is the offset of the telemetry.Area behind the buffers; 0 in sessions of
-	// earlier versions whose worker has not appended one. Earlier versions ignore it.
-	wordTelemetry
+	wordTelemetry // offset of the telemetry.Area behind the buffers
 	wordChosen
-	wordImage // Config.Image of the last server that has begun to answer; 0 in sessions of earlier versions
-	// wordPolled is the first of maxPolled words: see pressure. Earlier versions leave them as they
-	// are, and notify no file.
-	wordPolled
+	wordImage  // Config.Image of the last server that has begun to answer
+	wordPolled // the first of maxPolled words: see pressure
 )
 
 // maxPolled is how many files of a program that dies its successor notifies.
@@ -94,7 +88,7 @@ const (
 	wordAttempts
 	wordSealed     // see slot.seal
 	wordSum        // as it
-	wordAppliedSum // see slot.apply and slot.free
+	wordAppliedSum // see slot.apply
 	wordTwin       // as wordHandles, written before it
 )
 
@@ -103,9 +97,6 @@ const attributeTransfer = 64 << 10
 
 // errRequests: the memory of requests does not have this program's layout.
 var errRequests = errors.New("the memory of requests is of another version, or damaged")
-
-// errRings: the kernel has lent requests to rings, which this program does not have.
-var errRings = errors.New("an earlier version made the device with --transport uring, which only that version can serve: make the device anew")
 
 // requests is the memory. Words are atomic; the bytes of a slot belong to its thread.
 type requests struct {
@@ -138,9 +129,7 @@ func (r requests) format(s requestsShape) {
 	r.word(wordAttributeSlots).Store(uint64(s.attributes))
 	r.word(wordDataSlots).Store(uint64(s.data))
 	r.word(wordDataTransfer).Store(uint64(s.transfer))
-	for i := range s.attributes + s.data {
-		r.words(slotWordsAt+i*64, 8)[wordAppliedSum].Store(freed)
-	}
+	r.word(wordTelemetry).Store(uint64(s.size()))
 	r.word(wordMagic).Store(requestsMagic)
 }
 
@@ -152,17 +141,11 @@ func (r requests) shape() (requestsShape, error) {
 	if v := r.word(wordVersion).Load(); v != requestsVersion {
 		return requestsShape{}, fmt.Errorf("%w: version %d, this program has %d", errRequests, v, requestsVersion)
 	}
-	if r.word(wordRings).Load() != 0 {
-		return requestsShape{}, errRings
-	}
 	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
 	s := requestsShape{attributes: int(attributes), data: int(data), transfer: int(transfer)}
-	room := uint64(len(r.mem))
-	if at := r.word(wordTelemetry).Load(); at != 0 {
-		room = min(room, at)
-	}
+	room := min(uint64(len(r.mem)), r.word(wordTelemetry).Load())
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > maxTransfer || transfer%pageSize != 0 || uint64(s.size()) > room {
+		transfer == 0 || transfer > wantWrite || transfer%pageSize != 0 || uint64(s.size()) > room {
 		return requestsShape{}, errRequests
 	}
 	return s, nil
@@ -171,7 +154,7 @@ func (r requests) shape() (requestsShape, error) {
 // fixed returns the parts of the memory that never change once both connections are negotiated.
 func (r requests) fixed() [][]byte {
 	return [][]byte{
-		r.mem[:wordLoops*8], r.mem[wordConnection*8 : (wordConnection+2)*8], r.mem[wordRings*8 : wordChosen*8],
+		r.mem[:wordLoops*8], r.mem[wordConnection*8 : wordChosen*8],
 		r.mem[initAt : initAt+2*initSize],
 	}
 }
@@ -230,7 +213,7 @@ func (s *slot) countHandle(unique uint64, n int32) {
 
 // handlesOf is the count of a slot. Where the twin is of the same request and has another count,
 // one of them is damaged, and the larger one counts: a device in use is never taken for unused. A
-// twin of another request is that of a process which died, or which an earlier version followed.
+// twin of another request is that of a process which died between the two.
 func handlesOf(slot []atomic.Uint64) int32 {
 	word, twin := slot[wordHandles].Load(), slot[wordTwin].Load()
 	n := int32(uint32(word))

@@ -5,7 +5,6 @@ package fusefs
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"math/bits"
 
 	"github.com/zramfs/zramfs/internal/killpoint"
 )
@@ -28,15 +27,11 @@ const (
 )
 
 // seal proves the request that was received in the slot. A process that dies before it leaves a
-// request without a seal, as processes of earlier versions do.
+// request without a seal.
 func (s *slot) seal(m message) {
 	s.words[wordSum].Store(sumOf(m))
 	s.words[wordSealed].Store(m.unique())
 }
-
-// freed is what slot.free leaves in wordAppliedSum: the slot had no length when the kernel put the
-// next request into it. Earlier versions keep the length. The number is arbitrary.
-const freed = 0x9216D5D98979FB1B
 
 // sumOf is the checksum of a request, without its number.
 func sumOf(m message) uint64 {
@@ -46,8 +41,8 @@ func sumOf(m message) uint64 {
 }
 
 // inspect reports what a predecessor has left in the slot. A slot without a seal is free, holds a
-// request that was never sealed, or is a free one with a flipped bit: its number is a power of two,
-// and it has no length, or comes from a version that keeps the length.
+// request that was never sealed, or is a free one with a flipped bit in its number: it has no
+// length.
 func (s *slot) inspect() slotState {
 	number, sealed := s.unique.Load(), s.words[wordSealed].Load()
 	m := message(s.room())
@@ -57,7 +52,7 @@ func (s *slot) inspect() slotState {
 	switch {
 	case number == 0 && sealed == 0:
 		return foundNothing
-	case sealed == 0 && (bits.OnesCount64(number) > 1 || whole && s.words[wordAppliedSum].Load() == freed):
+	case sealed == 0 && whole:
 		return foundRequest
 	case sealed != number || !summed:
 		return foundDamage
@@ -94,8 +89,5 @@ func (s *slot) applied() (result int64, ok bool) {
 func (s *slot) free() {
 	s.unique.Store(0)
 	binary.LittleEndian.PutUint32(s.room(), 0)
-	if applied := &s.words[wordAppliedSum]; applied.Load() != freed {
-		applied.Store(freed)
-	}
 	s.words[wordSealed].Store(0)
 }

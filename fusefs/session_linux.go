@@ -128,11 +128,8 @@ func (s *Session) makeRequests(shape requestsShape) error {
 	s.requests = requests{mem}
 	s.requests.format(shape)
 	s.slots = shape.attributes + shape.data
-	if _, err := telemetry.Format(mem[shape.size():], shape.data); err != nil {
-		return err
-	}
-	s.requests.word(wordTelemetry).Store(uint64(shape.size()))
-	return nil
+	_, err = telemetry.Format(mem[shape.size():], shape.data)
+	return err
 }
 
 // DataEnded reports whether the data file's connection has ended, as Server.DataEnded does while
@@ -181,7 +178,7 @@ func (s *Session) Files() Files { return s.files }
 func (s *Session) MountNumber() int { return s.attributes.number }
 
 // Image returns Config.Image of the last server that has begun to answer, which may have died
-// since; 0 where there was none, or it was of an earlier version.
+// since; 0 where there was none.
 func (s *Session) Image() uint64 {
 	s.view.RLock()
 	defer s.view.RUnlock()

@@ -31,9 +31,6 @@ type Settings struct {
 	SpentPeriod uint64               `json:"spent_period,omitempty"`
 	// Resized is the number of the last request that changed the size of the device; 0 for none.
 	Resized uint64 `json:"resized,omitempty"`
-
-	// others are settings of a later version, which this one hands on: a JSON object, or empty.
-	others string
 }
 
 // recompressions is the number of algorithms for recompression, as ZRAM_MAX_COMPS - 1 of the
@@ -100,13 +97,13 @@ func (r requests) settings() (c Settings, lost []string, turn uint64) {
 		return Settings{}, nil, turn
 	}
 	if length := word & chosenLength; length <= chosenSize {
-		if c, lost, err := decodeChosen(r.chosenRoom(turn)[:length], false); err == nil {
-			return c, lost, turn
+		if c, err := decodeChosen(r.chosenRoom(turn)[:length]); err == nil {
+			return c, nil, turn
 		}
 	}
 	for _, turn := range []uint64{turn, turn ^ 1} { // the length may be damaged, or the text
-		if c, lost, err := decodeChosen(firstObject(r.chosenRoom(turn)), true); err == nil {
-			return c, append(lost, "the last change of a setting is lost: its text is damaged"), turn
+		if c, err := decodeChosen(firstObject(r.chosenRoom(turn))); err == nil {
+			return c, []string{"the last change of a setting is lost: its text is damaged"}, turn
 		}
 	}
 	return Settings{}, []string{"all changed settings are lost: their text is damaged"}, turn

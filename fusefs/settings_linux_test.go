@@ -4,11 +4,9 @@ package fusefs
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -70,7 +68,7 @@ func TestDamagedSettings(t *testing.T) {
 	check := func(where string) {
 		t.Helper()
 		c, lost, _ := r.settings()
-		if c.others = ""; c == last || c == before && len(lost) == 1 {
+		if c == last || c == before && len(lost) == 1 {
 			return
 		}
 		t.Fatalf("%s damaged: %+v, lost %q", where, c, lost)
@@ -101,60 +99,17 @@ func TestDamagedSettings(t *testing.T) {
 	}
 }
 
-// keepText keeps a text of another version.
+// keepText keeps any text.
 func keepText(r requests, text string) {
 	copy(r.chosenRoom(1), text)
 	r.word(wordChosen).Store(1<<chosenShift | uint64(len(text)))
-}
-
-// A setting that cannot be read leaves the others as they are.
-func TestUnreadableSetting(t *testing.T) {
-	r := requests{make([]byte, buffersAt)}
-	keepText(r, `{"algorithm":{"name":"lz4"},"mem_limit":4096,"recompression":["","zstd","lz4"],"spent":[1,2,"x"],"writeback_limit":-1}`)
-	c, lost, _ := r.settings()
-	if c.MemLimit == nil || *c.MemLimit != 4096 || c.Recompression != [recompressions]string{"", "zstd", "lz4"} || c.Algorithm != "" ||
-		c.Spent != [spentPeriods]uint32{} || len(lost) != 3 || !strings.Contains(lost[0], "algorithm") || !strings.Contains(lost[2], "writeback_limit") {
-		t.Errorf("%+v, lost %q", c, lost)
-	}
-}
-
-// A text of a later version keeps what only that one knows, until the device is made anew.
-func TestLaterSettingsAreHandedOn(t *testing.T) {
-	l := newLeft(t)
-	r := l.session.requests
-	keepText(r, `{"algorithm":"zstd","later":{"b":[1,2],"a":"x"},"writeback_limit":7,"zone":0.5}`)
-	a := &attributes{cfg: Config{Store: l.store, Algorithm: l.algorithm()}, stopping: func() bool { return false }, keep: r.keepChosen}
-	before := settingsOf(t, r)
-	a.chosen.Store(&before)
-	set := a.order("writeback_limit", a.setWritebackLimit).set
-	for request, text := range []string{"8", "9"} {
-		if err := set(uint64(request), []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	word := r.word(wordChosen).Load()
-	var got map[string]any
-	if err := json.Unmarshal(r.chosenRoom(word >> chosenShift)[:word&chosenLength], &got); err != nil {
-		t.Fatal(err)
-	}
-	delete(got, "sum")
-	want := map[string]any{"algorithm": "zstd", "writeback_limit": 9.0, "zone": 0.5, "later": map[string]any{"a": "x", "b": []any{1.0, 2.0}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("kept %v, want %v", got, want)
-	}
-	if err := a.change(a.forget); err != nil {
-		t.Fatal(err)
-	}
-	if c := settingsOf(t, r); c.others != "" {
-		t.Errorf("after a reset %s is kept", c.others)
-	}
 }
 
 // A setting that has no room changes nothing.
 func TestSettingWithoutRoom(t *testing.T) {
 	l := newLeft(t)
 	r := l.session.requests
-	long := Settings{others: `{"later":"` + strings.Repeat("x", chosenSize-40) + `"}`}
+	long := Settings{Recompression: [recompressions]string{2: strings.Repeat("x", chosenSize-50)}}
 	if err := r.keepChosen(long); err != nil {
 		t.Fatal(err)
 	}
@@ -174,14 +129,16 @@ func TestSettingWithoutRoom(t *testing.T) {
 	}
 }
 
-// A server and its store begin with what they can use of damaged settings, or those of a later
-// version.
+// A server and its store begin with what they can use of damaged settings, or of those of a program
+// with other algorithms.
 func TestServerBeginsWithDamagedSettings(t *testing.T) {
 	l := newLeft(t)
-	for text, want := range map[string]int{
-		`{"algorithm":"later(level=1)","mem_limit":1073741824,"recompression":["lz4","newer",""]}`: 2,
-		`{"algorithm":`: 1, "damaged": 1,
-	} {
+	limit := uint64(1 << 30)
+	others, err := Settings{Algorithm: "later(level=1)", MemLimit: &limit, Recompression: [recompressions]string{"lz4", "newer"}}.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{string(others): 2, `{"algorithm":"lz4"}`: 1, `{"algorithm":`: 1, "damaged": 1} {
 		clear(l.session.requests.chosenRoom(1))
 		keepText(l.session.requests, text)
 		c, lost, err := l.session.files.Settings()
@@ -203,9 +160,9 @@ func TestServerBeginsWithDamagedSettings(t *testing.T) {
 
 func TestExtra(t *testing.T) {
 	var s ExtraDevices
-	for want := 1; want <= MaxExtra; want++ { // earlier versions made more than newExtra
+	for want := 1; want <= MaxExtra; want++ {
 		n, ok := s.Free()
-		if n != want || ok != (n <= newExtra) || s.Has(n) {
+		if n != want || !ok || s.Has(n) {
 			t.Fatalf("%d is free, %v; want %d", n, ok, want)
 		}
 		s = s.With(n)
@@ -223,7 +180,7 @@ func TestExtra(t *testing.T) {
 	if n, ok := s.Without(7).Free(); n != 7 || !ok {
 		t.Errorf("%d is free, %v; want 7", n, ok)
 	}
-	for name, want := range map[string]int{"zram1": 1, "zram63": 63, "zram0": 0, "zram64": 0, "zram01": 0, "zram-1": 0, "zram": 0, "x1": 0, "5": 0} {
+	for name, want := range map[string]int{"zram1": 1, "zram15": 15, "zram0": 0, "zram16": 0, "zram01": 0, "zram-1": 0, "zram": 0, "x1": 0, "5": 0} {
 		if got := numberOfName(name); got != want {
 			t.Errorf("%s has the number %d, want %d", name, got, want)
 		}
@@ -246,7 +203,7 @@ func TestExtraAreListed(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(got, []string{"zram1", "zram7", "zram63"}) {
+		if !slices.Equal(got, []string{"zram1", "zram7", "zram15"}) {
 			t.Errorf("directory %d lists %q", dir, got)
 		}
 	}
@@ -278,15 +235,15 @@ func TestHotRemove(t *testing.T) {
 func TestExtremeTexts(t *testing.T) {
 	const members = "}"
 	text := fmt.Sprintf("%s%08x\"%s", sumKey, crc32.Checksum([]byte(members), castagnoli), members)
-	if got, err := unsummed([]byte(text), true); err != nil || string(got) != "{}" {
+	if got, err := unsummed([]byte(text)); err != nil || string(got) != "{}" {
 		t.Errorf("%s is %q, %v", text, got, err)
 	}
-	long := Settings{others: `{"later":""}`}
+	long := Settings{Algorithm: "x"}
 	least, err := long.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	long.others = `{"later":"` + strings.Repeat("x", chosenSize-len(least)) + `"}`
+	long.Algorithm += strings.Repeat("x", chosenSize-len(least))
 	r := requests{make([]byte, buffersAt)}
 	if err := r.keepChosen(long); err != nil {
 		t.Fatal(err)
@@ -303,7 +260,7 @@ func TestShortSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range len(sumKey) + sumLength + len(`"}`) {
-		if _, _, err := decodeChosen(whole[:n], true); !errors.Is(err, errSum) {
+		if _, err := decodeChosen(whole[:n]); !errors.Is(err, errSum) {
 			t.Errorf("%q: %v", whole[:n], err)
 		}
 	}

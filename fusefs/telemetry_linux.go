@@ -16,19 +16,15 @@ import (
 // Counters is a mapping of the memory in which a device's processes count, see package telemetry.
 type Counters struct {
 	Area *telemetry.Area // until Close
-	// Private says that the counts end with this process: the session's memory has no room.
+	// Private says that the counts end with this process: the session's are damaged.
 	Private bool
 	mem     []byte
 }
 
-// Counters maps the counters of the session. A session that an earlier version has made has no
-// memory for them: Counters appends it, which that version ignores. If it cannot, the counters are
-// private, and err says why. The process that serves calls it.
+// Counters maps the counters of the session. If it cannot, the counters are private, and err says
+// why. The process that serves calls it.
 func (f Files) Counters() (c *Counters, err error) {
 	at, size, err := f.countersAt()
-	if err == nil && at == 0 {
-		at, size, err = f.appendCounters()
-	}
 	if err == nil {
 		c, err = mapCounters(f.Requests, at, size)
 	}
@@ -39,7 +35,7 @@ func (f Files) Counters() (c *Counters, err error) {
 	return private, errors.Join(err, perr)
 }
 
-// countersAt returns where the counters are in the memory of requests; at is 0 where none are.
+// countersAt returns where the counters are in the memory of requests.
 func (f Files) countersAt() (at int64, size int, err error) {
 	mem, err := mapRequests(f.Requests)
 	if err != nil {
@@ -57,46 +53,10 @@ func (f Files) countersAt() (at int64, size int, err error) {
 	return at, len(mem) - int(at), nil
 }
 
-// appendCounters makes room for counters behind all else.
-func (f Files) appendCounters() (at int64, size int, err error) {
-	mem, err := mapRequests(f.Requests)
-	if err != nil {
-		return 0, 0, err
-	}
-	r := requests{mem}
-	defer func() { err = errors.Join(err, r.unmap()) }()
-	shape, err := r.shape()
-	if err != nil {
-		return 0, 0, err
-	}
-	at, size = int64(len(mem)+pageSize-1)&^(pageSize-1), telemetry.Size(shape.data)
-	if err := unix.Ftruncate(int(f.Requests.Fd()), at+int64(size)); err != nil {
-		return 0, 0, fmt.Errorf("make room for counters: %w", err)
-	}
-	c, err := mapRange(f.Requests, at, size, unix.PROT_READ|unix.PROT_WRITE)
-	if err != nil {
-		return 0, 0, err
-	}
-	_, err = telemetry.Format(c, shape.data)
-	if err = errors.Join(err, unix.Munmap(c)); err == nil {
-		r.word(wordTelemetry).Store(uint64(at))
-	}
-	return at, size, err
-}
-
-// mapRange maps a part of a file.
-func mapRange(f *os.File, at int64, size, protection int) ([]byte, error) {
-	mem, err := unix.Mmap(int(f.Fd()), at, size, protection, unix.MAP_SHARED)
+func mapCounters(f *os.File, at int64, size int) (*Counters, error) {
+	mem, err := unix.Mmap(int(f.Fd()), at, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map counters: %w", err)
-	}
-	return mem, nil
-}
-
-func mapCounters(f *os.File, at int64, size int) (*Counters, error) {
-	mem, err := mapRange(f, at, size, unix.PROT_READ|unix.PROT_WRITE)
-	if err != nil {
-		return nil, err
 	}
 	err = present(mem)
 	if err == nil {

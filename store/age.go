@@ -59,10 +59,10 @@ func stepAges(step int) (least, most time.Duration) {
 	return 2*p - 2*ageTick, 3*p - 2*ageTick
 }
 
-// ages is the table. It is empty where another program filled the end of the image with objects.
+// ages is the table.
 type ages struct {
 	s       *Store          // immutable
-	bytes   []byte          // immutable view; a byte for each page, nil for no table
+	bytes   []byte          // immutable view; a byte for each page
 	words   []atomic.Uint64 // immutable view of the same
 	present atomic.Int64    // pages of the table that exist: those of whose index pages one does
 	walk    ageWalk         // guarded by Store.passMu
@@ -82,12 +82,11 @@ const agedIndexPages = PageSize / image.EntriesPerPage
 //
 //go:norace
 func (w *Worker) noteRead(page uint64) {
-	if t := w.s.ages.bytes; page < uint64(len(t)) {
-		b := t[page]
-		t[page] = b&ageSticky | ageNow
-		if code := b & ageCode; code != ageNone {
-			w.count.refaults[(code-ageNow)/2].Add(1)
-		}
+	t := w.s.ages.bytes
+	b := t[page]
+	t[page] = b&ageSticky | ageNow
+	if code := b & ageCode; code != ageNone {
+		w.count.refaults[(code-ageNow)/2].Add(1)
 	}
 }
 
@@ -95,18 +94,16 @@ func (w *Worker) noteRead(page uint64) {
 //
 //go:norace
 func (a *ages) noteWrite(page uint64, e image.Entry) {
-	if page < uint64(len(a.bytes)) {
-		b := byte(ageNow)
-		if e == 0 {
-			b = ageNone
-		}
-		a.bytes[page] = b
+	b := byte(ageNow)
+	if e == 0 {
+		b = ageNone
 	}
+	a.bytes[page] = b
 }
 
-// of is the byte of a page, ageNone where there is no table.
+// of is the byte of a page.
 func (a *ages) of(page uint64) byte {
-	if a.bytes == nil || !a.s.idx.has(page/image.EntriesPerPage) {
+	if !a.s.idx.has(page / image.EntriesPerPage) {
 		return ageNone
 	}
 	return byte(a.words[page/8].Load() >> (page % 8 * 8))
@@ -136,25 +133,19 @@ func (a *ages) mark(page uint64, set, unset byte) {
 	}
 }
 
-// init adopts the table, if no entry points to where it lies and there is memory for it. Nothing
-// else uses the store yet.
-func (a *ages) init(s *Store) {
-	a.s, s.usable = s, s.image.Segments
+// init adopts the table. Nothing else uses the store yet.
+func (a *ages) init(s *Store) error {
+	a.s = s
 	a.walk.start, a.walk.every = time.Now(), ageTick
-	n := s.image.AgeSegments()
-	if s.image.Segments < n+minSegments || s.fresh > s.image.Segments-n {
-		return
-	}
 	present, err := a.adopt()
 	if err != nil {
-		// The part that is present is given back with the unused segments.
-		return
+		return err
 	}
-	s.usable -= n
 	a.present.Store(present)
 	s.charged.Add(present * PageSize)
 	a.words, a.bytes = s.image.Ages()
 	a.amend()
+	return nil
 }
 
 // adopt makes the pages of the table exist that stand for index pages that do, and no others.
@@ -178,11 +169,11 @@ func (a *ages) adopt() (present int64, err error) {
 		}
 		end = m + 1
 	})
-	deal(s.image.AgeSegments() * (image.SegmentSize / PageSize))
+	deal(s.image.AgePages())
 	return present, err
 }
 
-// amend makes the ages of pages begin that have none, of an image that had no table.
+// amend makes the ages of pages begin that have none: the process before has died between the two.
 func (a *ages) amend() {
 	a.s.idx.each(0, a.s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, a.s.image.Pages); page++ {
@@ -214,9 +205,6 @@ func (a *ages) absent(first, end uint64) (n int64) {
 }
 
 func (a *ages) eachAbsent(first, end uint64, f func(m uint64)) {
-	if a.bytes == nil {
-		return
-	}
 	for m := first / agedIndexPages; m*agedIndexPages < end; m++ {
 		if !a.exists(m) {
 			f(m)

@@ -3,13 +3,10 @@
 package store
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // calendar keeps the maintainer from walking and lets a test say what time it is.
@@ -236,7 +233,7 @@ func TestAgesAreInTheImage(t *testing.T) {
 		if got := s.PageState(far); !got.Idle || got.Age < was.Age || got.Age < 300*time.Second {
 			t.Errorf("the page's state is %+v, was %+v", got, was)
 		}
-		begin, n := s.image.AgePageAt(0), int64(s.image.AgeSegments())*image.SegmentSize
+		begin, n := s.image.AgePageAt(0), int64(s.image.AgePages())*PageSize
 		s.die()
 		if err := mem.reserve(s.image.Size); err != nil {
 			t.Fatal(err)
@@ -250,63 +247,10 @@ func TestAgesAreInTheImage(t *testing.T) {
 		if s, err = Open(mem, cfg); err != nil {
 			t.Fatal(err)
 		}
-		if b := s.ages.of(far); !s.AgesKnown() || b != ageNow {
+		if b := s.ages.of(far); b != ageNow {
 			t.Errorf("the age of a page that had none is %#x", b)
 		}
 		write(t, s, far/2, content{uint32(far / 2), 1, random}.bytes())
-		finish(t, s)
-	}
-}
-
-// An image whose end another version filled with objects serves them, without ages, until they are
-// gone.
-func TestImageFullOfObjectsHasNoAges(t *testing.T) {
-	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 16 << 20, MaxMemory: 1 << 20})
-	s, err := Create(mem, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.quiesce() // what the other version does
-	if err := mem.punch(s.image.AgePageAt(0), int64(s.image.AgeSegments())*image.SegmentSize); err != nil {
-		t.Fatal(err)
-	}
-	s.charged.Add(-s.ages.present.Swap(0) * PageSize)
-	s.ages.bytes, s.ages.words, s.usable = nil, nil, s.image.Segments
-	for s.everUsed() < s.image.Segments {
-		if err := s.grow(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The segment that was made ready last is taken first: the last one of the image. It stays
-	// full, so that compaction could gain nothing there.
-	stored := uint64(image.RawPerSegment + 1)
-	for page := range stored {
-		if err := s.workers[0].Write(page, 0, content{uint32(page), 1, random}.bytes()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.resume()
-	if n := s.idx.load(0).Segment(); n != s.image.Segments-1 {
-		t.Fatalf("page 0 is in segment %d of %d", n, s.image.Segments)
-	}
-	finish(t, s)
-	for _, known := range []bool{false, true} {
-		if s, err = Open(mem, cfg); err != nil {
-			t.Fatal(err)
-		}
-		if s.AgesKnown() != known {
-			t.Errorf("ages are known: %v", s.AgesKnown())
-		}
-		for page := range stored {
-			if !bytes.Equal(read(t, s, page), content{uint32(page), 1, random}.bytes()) {
-				t.Fatalf("page %d is not what it was", page)
-			}
-		}
-		if !known && (s.MarkIdle(0) != 0 || s.PageState(0).Age != 0) {
-			t.Error("pages without ages are idle")
-		}
-		discard(s, 0, stored)
-		stored = 0
 		finish(t, s)
 	}
 }

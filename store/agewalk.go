@@ -46,9 +46,6 @@ func (s *Store) ageSome() time.Duration {
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
 	a, now := &s.ages, time.Now()
-	if a.bytes == nil {
-		return time.Hour
-	}
 	w := &a.walk
 	if !w.under {
 		if stale := a.stale.Swap(false); !stale && now.Before(w.due) {

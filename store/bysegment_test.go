@@ -246,10 +246,7 @@ func TestReadyForPacking(t *testing.T) {
 func TestMostlyInASegment(t *testing.T) {
 	for _, inOrder := range []bool{true, false} {
 		s, _ := fullOfText(t, 8<<20, inOrder)
-		c, err := s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) {})
 		found := 0
 		for first := uint64(0); first < 800; first += image.ClusterPages {
 			in := 0

@@ -20,10 +20,7 @@ var orders = map[string]func(s *Store, between func()) error{
 		return err
 	},
 	"join": func(s *Store, between func()) error {
-		c, err := s.NewClusterer(s.Algorithm(), func(Recompressed) { between() })
-		if err == nil {
-			_, err = c.Run(context.Background(), time.Hour)
-		}
+		_, err := s.NewClusterer(s.Algorithm(), func(Recompressed) { between() }).Run(context.Background(), time.Hour)
 		return err
 	},
 	"scrub": func(s *Store, between func()) error {
@@ -78,10 +75,7 @@ func TestContextEndsOperations(t *testing.T) {
 			return err
 		},
 		"join": func(ctx context.Context, between func()) error {
-			c, err := s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) { between() })
-			if err == nil {
-				_, err = c.Run(ctx, 0)
-			}
+			_, err := s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) { between() }).Run(ctx, 0)
 			return err
 		},
 		"scrub": func(ctx context.Context, between func()) error {

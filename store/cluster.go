@@ -24,7 +24,6 @@ import (
 
 // clusters is what the store has for them.
 type clusters struct {
-	allowed bool                           // the image may hold some; immutable
 	readers atomic.Pointer[clusterReaders] // nil until there is a cluster
 	left    atomic.Int64                   // pages that left clusters behind since the last whole walk began
 	pass    unclustering                   // guarded by Store.passMu

@@ -46,13 +46,9 @@ type joined struct {
 }
 
 // NewClusterer makes a [Clusterer] whose objects algorithm makes; rest is as in
-// [RecompressConfig].Rest. It fails with ErrConfig where an earlier version of the program made the
-// image, which holds no clusters.
-func (s *Store) NewClusterer(algorithm codec.Algorithm, rest func(sofar Recompressed)) (*Clusterer, error) {
-	if !s.clusters.allowed {
-		return nil, fmt.Errorf("%w: an earlier version of the program made the image, which holds no clusters", ErrConfig)
-	}
-	return &Clusterer{s: s, algorithm: algorithm, rest: rest}, nil
+// [RecompressConfig].Rest.
+func (s *Store) NewClusterer(algorithm codec.Algorithm, rest func(sofar Recompressed)) *Clusterer {
+	return &Clusterer{s: s, algorithm: algorithm, rest: rest}
 }
 
 // Run joins pages that were not accessed for age, while requests go on: a page that a request has

@@ -17,11 +17,7 @@ import (
 // clusterer joins pages of s whatever their age.
 func clusterer(t *testing.T, s *Store) *Clusterer {
 	t.Helper()
-	c, err := s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) {})
 }
 
 // joinAll joins all pages that gain by it.
@@ -36,14 +32,11 @@ func joinSome(s *Store, clusters int) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c, err := s.NewClusterer(a, func(Recompressed) {
+	c := s.NewClusterer(a, func(Recompressed) {
 		if clusters--; clusters <= 0 {
 			cancel()
 		}
 	})
-	if err != nil {
-		return err
-	}
 	if _, err = c.Run(ctx, 0); errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -258,18 +251,10 @@ func TestClustersAreWrittenBackAlone(t *testing.T) {
 	unchanged(t, s, data)
 }
 
-// An image of an earlier version gets no clusters: the program that made it may take over again.
-func TestOldImageGetsNoClusters(t *testing.T) {
+// An algorithm without clusters makes none.
+func TestNoClusterAlgorithm(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
-	s.clusters.allowed = false
-	if _, err := s.NewClusterer(algorithm(t, "page:dense"), func(Recompressed) {}); !errors.Is(err, ErrConfig) {
-		t.Errorf("error %v", err)
-	}
-	s.clusters.allowed = true
-	c, err := s.NewClusterer(algorithm(t, "lz4"), func(Recompressed) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := s.NewClusterer(algorithm(t, "lz4"), func(Recompressed) {})
 	for page := range uint64(image.ClusterPages) {
 		write(t, s, page, texts(1)[0])
 	}

@@ -114,8 +114,7 @@ func segmentsFor(cfg Config) uint64 {
 	if cfg.MaxMemory != 0 {
 		n = min(n, cfg.MaxMemory/image.SegmentSize+1)
 	}
-	g := image.NewGeometry(cfg.Disksize, 0)
-	return min(n+g.AgeSegments(), image.MaxSegments)
+	return min(n, image.MaxSegments)
 }
 
 // reserveMost is how many segments wait ready at the most: enough for the maintainer to

@@ -12,11 +12,10 @@ import (
 // returns how many are marked now. As in kernel zram same-filled and written-back pages are never
 // idle, and a read, a write or a discard ends it. A page's age is known within a third, and in
 // steps: a page is not marked before it is of that age, and is at the latest at twice that age and
-// 2 seconds. Where the image has no table of ages, see AgesKnown, nothing is marked. It takes some
-// milliseconds for each 4 GiB, and requests go on.
+// 2 seconds. It takes some milliseconds for each 4 GiB, and requests go on.
 func (s *Store) MarkIdle(age time.Duration) (marked uint64) {
 	a := &s.ages
-	if a.bytes == nil || !s.operators.TryRLock() {
+	if !s.operators.TryRLock() {
 		return 0
 	}
 	defer s.operators.RUnlock()
@@ -58,10 +57,6 @@ func oldEnough(b byte, age time.Duration) bool {
 	return age == 0 || ageOf(b) >= age
 }
 
-// AgesKnown reports whether the store knows how old pages are. It does not where an earlier version
-// of the program filled the end of the image with pages.
-func (s *Store) AgesKnown() bool { return s.ages.bytes != nil }
-
 // PageState is what there is to know of a page without reading it: what kernel zram's block_state
 // shows. Its zero value is that of a page that holds nothing.
 type PageState struct {
@@ -73,7 +68,7 @@ type PageState struct {
 	Recompressed   bool          // Recompress or a Clusterer made the object
 	Incompressible bool          // Recompress could not make the object smaller
 	Length         int           // of the object, or of a page's share in it, bytes; 0 where Same or WrittenBack
-	Age            time.Duration // since it was read or written, at least; see AgeClass. Only where AgesKnown
+	Age            time.Duration // since it was read or written, at least; see AgeClass
 }
 
 // PageState looks at a page. A page that is accessed during the call may show in part what it was.

@@ -244,7 +244,7 @@ func (x *index) punchAll() {
 	g, a := &x.giving, &x.s.ages
 	for i, n := range g.pages {
 		m, ages := n/agedIndexPages, int64(0) // pages of the table that go with it
-		if a.bytes != nil && !a.exists(m) && (i == len(g.pages)-1 || g.pages[i+1]/agedIndexPages != m) {
+		if !a.exists(m) && (i == len(g.pages)-1 || g.pages[i+1]/agedIndexPages != m) {
 			ages = 1
 		}
 		if err := x.punch(n, ages == 1); err != nil {

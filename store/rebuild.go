@@ -36,7 +36,9 @@ func (s *Store) rebuild() error {
 			s.same.words[2*slot+1].Store(0)
 		}
 	}
-	s.ages.init(s)
+	if err := s.ages.init(s); err != nil {
+		return fmt.Errorf("take memory for the ages of pages: %w", err)
+	}
 	return s.adoptSegments()
 }
 
@@ -122,7 +124,7 @@ func (s *Store) adoptSegments() error {
 			s.void = append(s.void, uint32(v))
 		}
 	}
-	if rest, end := s.image.SegmentAt(s.fresh), s.image.SegmentAt(s.usable); rest < end {
+	if rest, end := s.image.SegmentAt(s.fresh), s.image.SegmentAt(s.image.Segments); rest < end {
 		if err := s.memory.punch(rest, end-rest); err != nil {
 			return fmt.Errorf("free unused segments: %w", err)
 		}

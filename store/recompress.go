@@ -21,8 +21,7 @@ type RecompressConfig struct {
 	Algorithm codec.Algorithm
 	Idle      bool // pages that MarkIdle marked and that were not accessed since
 	Huge      bool // pages that are stored as they are, PageSize bytes
-	// Age is how long pages were not accessed, known as for MarkIdle. 0 is any time, and with
-	// another age nothing is recompressed where not AgesKnown.
+	// Age is how long pages were not accessed, known as for MarkIdle. 0 is any time.
 	Age time.Duration
 	// Threshold is the least length in bytes of an object, below PageSize; a new object is shorter.
 	// 0 is no threshold.

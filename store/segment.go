@@ -325,7 +325,7 @@ func (s *Store) takeVoid() (uint32, bool) {
 		s.void = s.void[:last]
 		return n, true
 	}
-	if s.fresh == s.usable {
+	if s.fresh == s.image.Segments {
 		return 0, false
 	}
 	s.fresh++

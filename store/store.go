@@ -114,15 +114,14 @@ type Store struct {
 	tails        atomic.Int64 // of all segments; bytes
 	_            apart
 
-	mu     sync.Mutex // guards the fields below
-	ready  []uint32   // segments with cleared memory, to be taken
-	empty  []uint32   // segments whose last object is gone
-	void   []uint32   // segments whose memory was given back
-	fresh  uint64     // segments from here on never had memory
-	usable uint64     // segments from here on belong to the table of ages; immutable once the store is open
-	begun  uint64     // maintenance passes begun
-	ended  uint64     // and ended
-	_      apart
+	mu    sync.Mutex // guards the fields below
+	ready []uint32   // segments with cleared memory, to be taken
+	empty []uint32   // segments whose last object is gone
+	void  []uint32   // segments whose memory was given back
+	fresh uint64     // segments from here on never had memory
+	begun uint64     // maintenance passes begun
+	ended uint64     // and ended
+	_     apart
 
 	passMu    sync.Mutex // held by a maintenance pass; Check excludes passes with it
 	written   uint64     // pages written when a pass last saw writes; guarded by passMu
@@ -264,7 +263,6 @@ func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err
 	s.patience = maxWait
 	s.epoch.Store(1)
 	s.errors.words = s.image.Errors()
-	s.clusters.allowed = b.Clusters()
 	s.same.words, s.same.renewals = s.image.SameTable(), s.image.Renewals()
 	if err := s.makeWorkers(); err != nil {
 		return nil, err

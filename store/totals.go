@@ -16,8 +16,7 @@ const (
 	storeAt    = maxWorkers + 1 // row of the store
 	refaultsAt = storeAt + 1    // row of the first set
 
-	// Workers count refaults in sets of their own, as far as there are some: other programs have
-	// what lies behind.
+	// Workers count refaults in sets of their own, as far as there are some.
 	refaultSets = 31
 	refaultRows = AgeClasses / TotalsRow
 )

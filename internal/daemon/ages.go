@@ -7,11 +7,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-func agesStatus(s *store.Store, a store.AgeStats) status.Ages {
+func agesStatus(a store.AgeStats) status.Ages {
 	ages := status.Ages{Classes: []status.Age{}, Idle: a.Idle, Recompressed: a.Recompressed, Incompressible: a.Incompressible}
-	if !s.AgesKnown() {
-		return ages
-	}
 	for class, pages := range a.Classes {
 		from, to := store.AgeClass(class)
 		ages.Classes = append(ages.Classes, status.Age{

@@ -282,12 +282,11 @@ func (m *machine) join(s *store.Store, clusters int) {
 	m.allow("parse", err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	joiner, err := s.NewClusterer(a, func(store.Recompressed) {
+	joiner := s.NewClusterer(a, func(store.Recompressed) {
 		if clusters--; clusters <= 0 {
 			cancel()
 		}
 	})
-	m.allow("make a clusterer", err)
 	did, err := joiner.Run(ctx, 0)
 	m.allow("join", err, store.ErrFull, store.ErrClosed, context.Canceled)
 	m.did.joined += did.Pages

@@ -71,7 +71,7 @@ func (w *worker) status(loops []string) status.Status {
 		LastMinute:   minuteStatus(w.counters.Area),
 		Stalls:       stallStatus(w.counters.Area),
 		Backing:      w.backingStatus(stats),
-		Ages:         agesStatus(w.store, stats.Ages),
+		Ages:         agesStatus(stats.Ages),
 		EventsTotal:  w.counters.Area.EventsTotal(),
 		SettingsLost: append([]string{}, w.lostSettings...),
 		Fuse: status.Fuse{

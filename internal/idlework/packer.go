@@ -34,7 +34,7 @@ type Packer struct {
 	pacer  pacer           // its share is that of the present run
 	ended  sync.WaitGroup
 	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
-	joiner *store.Clusterer    // nil where the image holds no clusters; as recomp
+	joiner *store.Clusterer    // as recomp
 	before status.Cold         // of the present run; as recomp
 	packed store.Recompressed  // what it has done so far; as recomp
 	joined store.Recompressed  // likewise
@@ -68,11 +68,8 @@ func NewPacker(s *store.Store, share Share, busy Throttle, filled <-chan struct{
 }
 
 func (p *Packer) prepare() error {
-	switch {
-	case p.share == 0:
+	if p.share == 0 {
 		return errors.New("switched off")
-	case !p.store.AgesKnown():
-		return errors.New("the image has no room for the ages of pages")
 	}
 	a, err := codec.Parse(algorithm)
 	if err != nil {
@@ -81,11 +78,8 @@ func (p *Packer) prepare() error {
 	if p.recomp, err = p.store.NewRecompressor(store.RecompressConfig{Algorithm: a, Rest: p.restAfter(&p.packed)}); err != nil {
 		return err
 	}
-	p.joiner, err = p.store.NewClusterer(a, p.restAfter(&p.joined))
-	if errors.Is(err, store.ErrConfig) { // an old image
-		return nil
-	}
-	return err
+	p.joiner = p.store.NewClusterer(a, p.restAfter(&p.joined))
+	return nil
 }
 
 // Start looks and packs in the background from now on, on a thread that behind chooses.
@@ -213,7 +207,7 @@ func (p *Packer) pack(ctx context.Context, from from) {
 	p.looked = time.Now()
 	p.before, p.packed, p.joined = p.Status(), store.Recompressed{}, store.Recompressed{}
 	var err error
-	if p.packed, err = p.recomp.Run(ctx, from.packed); p.joiner != nil && err == nil {
+	if p.packed, err = p.recomp.Run(ctx, from.packed); err == nil {
 		p.joined, err = p.joiner.Run(ctx, from.joined)
 	}
 	p.say(func(s *status.Cold) {

@@ -133,7 +133,7 @@ func (a *Area) slotAt(n int) int  { return slotsAt + n*slotSize }
 func (a *Area) traceAt(n int) int { return slotsAt + a.slots*slotSize + n*a.entries*entrySize }
 
 const (
-	// TotalsRows is the number of rows of Totals, all that have room. Earlier versions use 66.
+	// TotalsRows is the number of rows of Totals, all that have room.
 	TotalsRows = (eventsAt - totalsAt) / (8 * TotalsWords)
 	// TotalsWords is the number of words of a row.
 	TotalsWords = 8

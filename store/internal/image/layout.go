@@ -17,15 +17,9 @@ const (
 	// smaller one is empty sooner.
 	SegmentSize = 256 << 10
 
-	// Version is that of an image that holds no clusters and no stubs of a backing device: the
-	// layout is the same for all, and other numbers keep programs away that do not know of them.
-	Version = 1
-	// VersionBacked is that of an image with stubs.
-	VersionBacked = 2
-	// VersionClusters is that of an image with clusters.
-	VersionClusters = 3
-	// VersionBackedClusters is that of an image with both.
-	VersionBackedClusters = 4
+	// Version is the number of this layout and of the formats of what lies in it. A program reads
+	// no image of another number.
+	Version = 5
 
 	// EntriesPerPage is how many entries one page of the index holds.
 	EntriesPerPage = PageSize / 8
@@ -56,6 +50,7 @@ type Geometry struct {
 	Pages       uint64 // of the device
 	IndexPages  uint64 // pages that the whole index would take
 	Segments    uint64
+	ageOffset   int64 // where the table of ages begins, a byte for each page of the device
 	IndexOffset int64 // where the index begins: what lies before it always exists
 	dataOffset  int64 // where segment 0 begins
 	Size        int64 // of the image, virtual, bytes
@@ -68,23 +63,16 @@ func NewGeometry(disksize, segments uint64) Geometry {
 	bitmap := roundUp((g.IndexPages+63)/64*8, PageSize)
 	g.IndexOffset = int64(bitmapOffset + bitmap)
 	g.dataOffset = int64(roundUp(uint64(g.IndexOffset)+g.IndexPages*PageSize, SegmentSize))
-	g.Size = g.dataOffset + int64(segments*SegmentSize)
+	g.ageOffset = g.SegmentAt(segments)
+	g.Size = g.AgePageAt(g.AgePages())
 	return g
 }
 
-// AgeSegments is how many segments at the end of the image a table of a byte for each page of the
-// device takes. They are no other part of the layout: a program that does not know of the table
-// takes them for segments without memory, or fills them, last of all. So the table is there where
-// no entry points into them.
-func (g *Geometry) AgeSegments() uint64 { return (g.Pages + SegmentSize - 1) / SegmentSize }
-
-// AgePages is how many pages of memory the whole table takes.
+// AgePages is how many pages of memory the whole table of ages takes.
 func (g *Geometry) AgePages() uint64 { return (g.Pages + PageSize - 1) / PageSize }
 
 // AgePageAt is where page n of the table lies in the image.
-func (g *Geometry) AgePageAt(n uint64) int64 {
-	return g.SegmentAt(g.Segments-g.AgeSegments()) + int64(n*PageSize)
-}
+func (g *Geometry) AgePageAt(n uint64) int64 { return g.ageOffset + int64(n*PageSize) }
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 

@@ -29,7 +29,7 @@ func TestLayoutIsFrozen(t *testing.T) {
 		{"same-filled words", sameOffset, 4096},
 		{"index of 1 GiB", uint64(g.IndexOffset), 10 * 4096},
 		{"segments of 1 GiB", uint64(g.dataOffset), 9 * SegmentSize},
-		{"size", uint64(g.Size), 5009 * SegmentSize},
+		{"size", uint64(g.Size), 5009*SegmentSize + 1<<30/PageSize},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, the format has %d", c.what, c.got, c.want)
@@ -108,7 +108,8 @@ func TestSuperblockRefusesWhatIsNotOurs(t *testing.T) {
 		{"empty", nil, ErrMagic},
 		{"zeros", make([]byte, 4096), ErrMagic},
 		{"magic", change(func(b *Superblock) { b.Magic[0]++ }), ErrMagic},
-		{"version", change(func(b *Superblock) { b.Version = VersionBackedClusters + 1 }), ErrVersion},
+		{"older version", change(func(b *Superblock) { b.Version-- }), ErrVersion},
+		{"version", change(func(b *Superblock) { b.Version++ }), ErrVersion},
 		{"bit", flipped, ErrChecksum},
 		{"segment size", change(func(b *Superblock) { b.SegmentSize *= 2 }), ErrGeometry},
 		{"no size", change(func(b *Superblock) { b.Disksize = 0 }), ErrGeometry},
@@ -116,6 +117,7 @@ func TestSuperblockRefusesWhatIsNotOurs(t *testing.T) {
 		{"huge", change(func(b *Superblock) { b.Disksize = MaxDisksize + PageSize }), ErrGeometry},
 		{"no segments", change(func(b *Superblock) { b.Segments = 0 }), ErrGeometry},
 		{"segments", change(func(b *Superblock) { b.Segments = MaxSegments + 1 }), ErrGeometry},
+		{"stubs", change(func(b *Superblock) { b.Stubs = 2 }), ErrGeometry},
 	} {
 		if _, err := DecodeSuperblock(c.p); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)

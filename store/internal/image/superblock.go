@@ -35,28 +35,25 @@ type Superblock struct {
 	SameWords   uint32
 	Disksize    uint64 // bytes
 	Segments    uint64 // how many there can be
+	Stubs       uint32 // 1 where pages may lie on a backing device, else 0
 	Checksum    uint32 // CRC-32C of the fields before it
-	_           uint32
 }
 
-// NewSuperblock makes one for a device of disksize bytes with up to segments segments. Its image
-// may hold clusters, and with backed stubs.
+// NewSuperblock makes one for a device of disksize bytes with up to segments segments. Backed says
+// that pages of the image may lie on a backing device.
 func NewSuperblock(disksize, segments uint64, backed bool) Superblock {
-	version := uint32(VersionClusters)
-	if backed {
-		version = VersionBackedClusters
-	}
-	return Superblock{
-		Magic: magic, Version: version, PageSize: PageSize, SegmentSize: SegmentSize,
+	b := Superblock{
+		Magic: magic, Version: Version, PageSize: PageSize, SegmentSize: SegmentSize,
 		SameWords: SameWords, Disksize: disksize, Segments: segments,
 	}
+	if backed {
+		b.Stubs = 1
+	}
+	return b
 }
 
 // Backed reports whether pages of the image may lie on a backing device.
-func (b *Superblock) Backed() bool { return b.Version%2 == 0 }
-
-// Clusters reports whether the image may hold clusters.
-func (b *Superblock) Clusters() bool { return b.Version >= VersionClusters }
+func (b *Superblock) Backed() bool { return b.Stubs != 0 }
 
 // Geometry is the layout that the superblock names.
 func (b *Superblock) Geometry() Geometry { return NewGeometry(b.Disksize, b.Segments) }
@@ -67,7 +64,7 @@ func (b *Superblock) Encode() []byte {
 	if err != nil {
 		panic(err) // a struct of fixed-size integers always encodes
 	}
-	sum := len(p) - 8
+	sum := len(p) - 4
 	binary.LittleEndian.PutUint32(p[sum:], crc32.Checksum(p[:sum], castagnoli))
 	return p
 }
@@ -79,17 +76,17 @@ func DecodeSuperblock(p []byte) (Superblock, error) {
 	if _, err := binary.Decode(p, binary.LittleEndian, &b); err != nil {
 		return b, fmt.Errorf("read superblock: %w", ErrMagic)
 	}
-	sum := binary.Size(b) - 8
+	sum := binary.Size(b) - 4
 	switch {
 	case b.Magic != magic:
 		return b, ErrMagic
-	case b.Version < Version || b.Version > VersionBackedClusters:
-		return b, fmt.Errorf("%w: version %d, this program reads %d to %d", ErrVersion, b.Version, Version, VersionBackedClusters)
+	case b.Version != Version:
+		return b, fmt.Errorf("%w: version %d, this program reads %d", ErrVersion, b.Version, Version)
 	case b.Checksum != crc32.Checksum(p[:sum], castagnoli):
 		return b, ErrChecksum
 	case b.PageSize != PageSize, b.SegmentSize != SegmentSize, b.SameWords != SameWords,
 		b.Disksize == 0, b.Disksize > MaxDisksize, b.Disksize%PageSize != 0,
-		b.Segments == 0, b.Segments > MaxSegments:
+		b.Segments == 0, b.Segments > MaxSegments, b.Stubs > 1:
 		return b, ErrGeometry
 	}
 	return b, nil
