@@ -102,7 +102,7 @@ func newTestWorker(t *testing.T, logs *Logs, sent *strings.Builder) *worker {
 		files: fusefs.Files{Attributes: os.NewFile(attributesFD, "attributes"), Data: os.NewFile(dataFD, "data"), Requests: os.NewFile(requestsFD, "requests")},
 	}
 	w.kept.Store(true)
-	w.orders <- keeperMsg{Serve: &keeperFacts{PID: os.Getppid(), Create: true, Anew: true, Image: 1, Backs: true}}
+	w.orders <- keeperMsg{Serve: &keeperFacts{PID: os.Getppid(), Create: true, Image: 1}}
 	return w
 }
 

@@ -249,8 +249,8 @@ func (m *machine) kill(p *process) {
 	}
 }
 
-func (m *machine) hear(*process, news) {}
-func (m *machine) dataEnded() bool     { return false }
+func (m *machine) hear(*process, workerMsg) {}
+func (m *machine) dataEnded() bool          { return false }
 
 func (m *machine) published(p *process) bool { return m.session.Image() == p.image.number }
 
@@ -261,24 +261,24 @@ func (m *machine) inUse(p *process) {
 	}
 }
 
-func (m *machine) ready(*process, news)               { m.serving = true }
+func (m *machine) ready(*process, workerMsg)          { m.serving = true }
 func (m *machine) log(slog.Level, string, ...any)     {}
 func (m *machine) note(_ telemetry.Kind, text string) { m.script.note("keeper: %s", text) }
 
 // work is a worker: what function Work does, with what a simulation has no use for left out.
 func (m *machine) work(v *simulatedWorker) {
-	send := func(n news) { m.events = append(m.events, event{kind: evNews, process: v.p, news: n}) }
+	send := func(n workerMsg) { m.events = append(m.events, event{kind: evNews, process: v.p, news: n}) }
 	if err := m.lead(v, send); err != nil {
 		v.how = err
 		m.script.note("%s ends: %v", v.process.Name(), err)
-		send(news{Failed: startError(err)})
+		send(workerMsg{Failed: startError(err)})
 	} else {
 		v.how = errors.New("stopped")
 	}
 	simkernel.Exit()
 }
 
-func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
+func (m *machine) lead(v *simulatedWorker, send func(workerMsg)) (err error) {
 	rng := m.w.Random()
 	simkernel.Sleep(time.Duration(rng.IntN(20_000)) * time.Microsecond)
 	memory, err := m.adopt(v)
@@ -293,7 +293,7 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if v.alien && rng.IntN(2) == 0 {
 		return store.ErrVersion
 	}
-	send(news{Prepared: true})
+	send(workerMsg{Prepared: channelVersion})
 	simkernel.Until(func() bool { return v.serve != nil || v.stop })
 	if v.serve == nil {
 		return errors.New("stopped before it served")
@@ -305,7 +305,7 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if err != nil && counters == nil {
 		return err
 	}
-	chosen, lost, err := files.Chosen()
+	chosen, lost, err := files.Settings()
 	if err != nil {
 		return err
 	}
@@ -340,9 +340,9 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if err := server.Start(); err != nil {
 		return err
 	}
-	send(news{Serving: true})
+	send(workerMsg{Serving: true})
 	simkernel.Sleep(time.Duration(rng.IntN(3_000)) * time.Microsecond)
-	send(news{Ready: &workerReport{}})
+	send(workerMsg{Ready: &workerReport{}})
 	m.script.note("%s serves", v.process.Name())
 	start()
 	for range m.plan.operators {
@@ -418,7 +418,7 @@ func (m *machine) storeConfig(v *simulatedWorker, waiting int, counters *fusefs.
 		Disksize: m.plan.disksize, Algorithm: m.plan.algorithm, MemLimit: m.plan.limit, OnFull: m.plan.onFull, MaxMemory: 1 << 28,
 		Workers: fusefs.Workers(), MaxWaiting: waiting, Totals: counters.Area.Totals(),
 		OnCorrupt: func(page uint64) { m.w.Fail("page %d is called corrupt", page) },
-		Relief:    func() bool { p := v.relief.Load(); return p != nil && p.Relieve() },
+		MakeRoom:  func() bool { p := v.relief.Load(); return p != nil && p.Relieve() },
 	}
 	b := v.p.image.backing.Load()
 	if b == nil {
