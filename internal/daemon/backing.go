@@ -52,8 +52,7 @@ func (b *backing) close() error {
 }
 
 // backingVariable names, in a worker's environment, the descriptor of the backing device; the one
-// after it is that of the key. A program without backing devices ignores it, and does not read the
-// image.
+// after it is that of the key.
 const backingVariable = "ZRAMFS_BACKING_FD"
 
 // passBacking passes a backing device to a worker that cmd will start, behind all other
@@ -153,8 +152,5 @@ func (w *worker) backingStatus(s store.Stats) status.Backing {
 // serveBacking completes a server's configuration.
 func (w *worker) serveBacking(cfg *fusefs.Config) {
 	w.backingPath.Store(&w.facts.Backing)
-	cfg.Backing = w.backingName
-	if w.facts.Backs {
-		cfg.SetBacking = w.setBacking
-	}
+	cfg.Backing, cfg.SetBacking = w.backingName, w.setBacking
 }

@@ -27,12 +27,15 @@ const (
 	locksFD // where the keeper serves locks of the image
 )
 
+// channelVersion is the number of what keeper and worker exchange: arguments, descriptors,
+// variables and messages. A keeper takes no worker that has another number.
+const channelVersion = 1
+
 // workerMsg is a message of a worker to its keeper. One field is set.
 type workerMsg struct {
-	// Prepared: it can open the image, and waits for the order to serve. Heir, with it: it takes
-	// order.Heir. Workers of earlier versions do not.
-	Prepared bool `json:"prepared,omitempty"`
-	Heir     bool `json:"heir,omitempty"`
+	// Prepared: it can open the image, and waits for the order to serve. The value is its
+	// channelVersion.
+	Prepared int `json:"prepared,omitempty"`
 	// Serving: it answers requests.
 	Serving bool `json:"serving,omitempty"`
 	// Ready: it also has all its protections.
@@ -42,7 +45,7 @@ type workerMsg struct {
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
 	// Resize: the device is to be made anew with that size in bytes, 0 for none, and empty. The
-	// request for it has the number ResizeRequest; 0 from workers of earlier versions.
+	// request for it has the number ResizeRequest.
 	Resize        *uint64 `json:"resize,omitempty"`
 	ResizeRequest uint64  `json:"resize_request,omitempty"`
 	// Hot: control/hot_add was read, or control/hot_remove or block/zram0/backing_dev written.
@@ -78,11 +81,9 @@ type keeperMsg struct {
 
 // keeperFacts are the part of control/status that only the keeper knows.
 type keeperFacts struct {
-	PID   int   `json:"pid"`
-	Ready int64 `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
-	// ReadyAge is how long the machine had run at that time: the wall clock may be set later.
-	// Keepers of earlier versions do not tell it.
-	ReadyAge    time.Duration       `json:"ready_age,omitempty"`
+	PID int `json:"pid"`
+	// Ready is how long the machine had run when the device could be opened first; 0 is now.
+	Ready       time.Duration       `json:"ready"`
 	Protections []status.Protection `json:"protections"`
 	restarts
 	// CPU is the processor time of all workers that have ended.
@@ -91,27 +92,14 @@ type keeperFacts struct {
 	Group protect.CgroupMove `json:"group,omitzero"`
 	// Locks: the keeper locks each piece of the image that the worker names on locksFD.
 	Locks bool `json:"holds,omitempty"`
-	// Anew: the keeper makes the device anew, and further ones. Keepers of earlier versions do
-	// not, and would leave the worker without an answer.
-	Anew bool `json:"anew,omitempty"`
 	// ExtraDevices are the extra devices of the directory.
 	Further fusefs.ExtraDevices `json:"further,omitempty"`
-	// Backs: the keeper opens backing devices for a device without a size. Backing is the path of
-	// the one that there is; empty for none.
-	Backs   bool   `json:"backs,omitempty"`
+	// Backing is the path of the backing device; empty for none.
 	Backing string `json:"backing,omitempty"`
 	// Create: the image is new.
 	Create bool `json:"create,omitempty"`
 	// Image is the number of the image, see fusefs.Config.Image.
 	Image uint64 `json:"image,omitempty"`
-}
-
-// uptime returns for how long the device can be opened, now that the machine has run for age.
-func (f *keeperFacts) uptime(now time.Time, age time.Duration) time.Duration {
-	if f.ReadyAge == 0 {
-		return now.Sub(time.Unix(0, f.Ready))
-	}
-	return age - f.ReadyAge
 }
 
 // workerMsgWriter sends news, from any goroutine.

@@ -33,7 +33,7 @@ func passDictionary(cmd *exec.Cmd, dictionary *os.File) {
 }
 
 // WorkerDictionary returns the dictionary that the keeper passed to this worker. It is nil where
-// the device has none, or its keeper is of a version that passes none. A second call fails.
+// the device has none. A second call fails.
 func WorkerDictionary() ([]byte, error) {
 	text := os.Getenv(dictionaryVariable)
 	if text == "" {

@@ -27,7 +27,7 @@ type image struct {
 	// begun: a worker has laid the image out, and may have stored pages in it.
 	begun atomic.Bool
 	// superblock is a copy of the image's, nil until a worker with this image was ready, and where
-	// this program does not read it, since a later one has laid the image out.
+	// it cannot be read.
 	superblock atomic.Pointer[[]byte]
 }
 
@@ -128,7 +128,7 @@ const resizeDeaths = 3
 func (k *keeper) resize(asking *process, request, disksize uint64) {
 	k.resizing.Lock()
 	defer k.resizing.Unlock()
-	if request == 0 || k.failed.request != request {
+	if k.failed.request != request {
 		k.failed = failedResize{request: request}
 	}
 	if !k.failed.final {

@@ -42,8 +42,7 @@ type keeper struct {
 	// Used by the goroutine that supervises.
 	processes int           // that were started and have not ended
 	spent     time.Duration // processor time of those that have ended
-	since     time.Time     // the device can be opened since then; zero before
-	sinceAge  time.Duration // how long the machine had run at that time
+	since     time.Duration // how long the machine had run when the device could be opened first; 0 before
 
 	resizing sync.Mutex   // held while the device is made anew
 	images   uint64       // that were made; guarded by resizing once the first worker serves

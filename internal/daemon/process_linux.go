@@ -29,7 +29,6 @@ type process struct {
 	leaving  bool               // the device has gone; see supervision.ends
 	upgraded bool               // it was a candidate, and the answer to its upgrade is due
 	follows  int                // PID of the process that it replaces; 0 for none
-	standby  bool               // it takes order.Heir
 	failure  *status.StartError // why it ends, as it reported
 	why      error              // why the supervision killed it
 

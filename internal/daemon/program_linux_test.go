@@ -137,7 +137,7 @@ func TestHeldProgramStaysHeld(t *testing.T) {
 			s.gone(time.Time{}, s.candidate, errors.New("no fork"), false)
 		} else {
 			s.handOver(time.Time{})
-			s.heard(time.Time{}, s.candidate, workerMsg{Prepared: true})
+			s.heard(time.Time{}, s.candidate, workerMsg{Prepared: channelVersion})
 			s.heard(time.Time{}, s.owner, workerMsg{Serving: true})
 		}
 		p = s.program

@@ -49,7 +49,7 @@ func (w *worker) status(loops []string) status.Status {
 		LastRestart:    w.facts.last(),
 		LastExit:       w.facts.LastExit,
 		SurvivesCrash:  w.kept.Load(),
-		UptimeSeconds:  w.facts.uptime(time.Now(), fusefs.SinceBoot()).Seconds(),
+		UptimeSeconds:  (fusefs.SinceBoot() - w.facts.Ready).Seconds(),
 		Dir:            w.cfg.Dir,
 		Name:           deviceName,
 		Disksize:       w.cfg.Disksize,

@@ -95,13 +95,9 @@ func (k *keeper) serve(p *process, r restarts) (longer time.Duration) {
 
 func (k *keeper) facts(p *process, r restarts) *keeperFacts {
 	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: !p.image.begun.Load(),
-		Image: p.image.number, Anew: true, Further: k.extraDevices.numbers()}
-	facts.Backs = true
+		Image: p.image.number, Further: k.extraDevices.numbers(), Ready: k.since}
 	if b := p.image.backing.Load(); b != nil {
 		facts.Backing = b.path
-	}
-	if !k.since.IsZero() {
-		facts.Ready, facts.ReadyAge = k.since.UnixNano(), k.sinceAge
 	}
 	return facts
 }
@@ -110,7 +106,7 @@ func (k *keeper) facts(p *process, r restarts) *keeperFacts {
 // image: an owner that was not told to stop by then serves on with its own.
 func (k *keeper) stop(p, next *process, r restarts) {
 	var heir *keeperFacts
-	if next.standby && next.image == p.image {
+	if next.image == p.image {
 		heir = k.facts(next, r)
 	}
 	go func() {
@@ -144,7 +140,7 @@ func (k *keeper) inUse(p *process) {
 }
 
 func (k *keeper) ready(_ *process, n workerMsg) {
-	k.since, k.sinceAge = time.Now(), fusefs.SinceBoot()
+	k.since = fusefs.SinceBoot()
 	k.session.KeepRequests()
 	k.first <- n.Ready
 }

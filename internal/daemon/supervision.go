@@ -104,6 +104,8 @@ var (
 	errNotServed = errors.New("the new program does not serve, the old one goes on")
 	// errDeviceEnded means that there is nothing left to upgrade.
 	errDeviceEnded = errors.New("the device has ended")
+	// errChannel means that keeper and worker would not understand each other.
+	errChannel = errors.New("the program has another version of the channel to its keeper")
 	// errNotReady means that a process took too long.
 	errNotReady = errors.New("the worker was not ready in time")
 )
@@ -135,8 +137,10 @@ func (s *supervision) heard(now time.Time, p *process, n workerMsg) {
 	case n.Failed != nil:
 		p.failure = n.Failed // its end follows
 	case p != s.owner && p != s.successor && p != s.candidate: // it was dismissed
-	case n.Prepared && s.move(now, p, saysPrepared):
-		p.standby = n.Heir
+	case n.Prepared != 0 && n.Prepared != channelVersion:
+		p.why = fmt.Errorf("%w: %d, this keeper has %d", errChannel, n.Prepared, channelVersion)
+		s.do.kill(p)
+	case n.Prepared != 0 && s.move(now, p, saysPrepared):
 	case n.Serving && s.move(now, p, saysServing):
 		if s.begun {
 			s.served = now.Sub(s.vacated)

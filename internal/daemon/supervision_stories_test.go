@@ -50,6 +50,11 @@ var supervisionStories = map[string]string{
 		p1 ends     | end
 		upgrade     | answer: the device has ended
 	`,
+	"an upgrade to a program with another channel": up + `
+		upgrade     | start p2 of new
+		p2 alien    | kill p2
+		p2 dies     | answer: the program has another version of the channel to its keeper: 2, this keeper has 1
+	`,
 	"an old worker fails as it stops": up + `
 		upgrade     | start p2 of new
 		p2 prepared | stop p1

@@ -191,7 +191,8 @@ func (s *stage) event(happens string) event {
 		s.t.Fatalf("a story with %q: %v", happens, err)
 	}
 	e := map[string]event{
-		"prepared":  {kind: evNews, news: workerMsg{Prepared: true}},
+		"prepared":  {kind: evNews, news: workerMsg{Prepared: channelVersion}},
+		"alien":     {kind: evNews, news: workerMsg{Prepared: channelVersion + 1}},
 		"serving":   {kind: evNews, news: workerMsg{Serving: true}},
 		"asks":      {kind: evAsked},
 		"ready":     {kind: evNews, news: workerMsg{Ready: &workerReport{}}},

@@ -63,27 +63,21 @@ func TestHotAnswersAgain(t *testing.T) {
 	}
 }
 
-// A worker that takes over is told since when the device can be opened on a clock that is never set
-// as well: the uptime is right after the wall clock was set. Keepers of earlier versions tell the
-// wall clock's time alone.
+// A worker that takes over is told since when the device can be opened, on a clock that is never set.
 func TestUptime(t *testing.T) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = from.Close(), to.Close() }()
-	k := &keeper{since: time.Unix(5000, 0), sinceAge: 50 * time.Second, extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
+	k := &keeper{since: 50 * time.Second, extraDevices: extraDevices{keepers: map[int]*extraKeeper{}}}
 	k.serve(&process{orders: to, image: &image{}}, restarts{})
 	var o keeperMsg
 	if err := json.NewDecoder(from).Decode(&o); err != nil || o.Serve == nil {
 		t.Fatalf("told %+v, %v", o, err)
 	}
-	if got := o.Serve.uptime(time.Unix(1010, 0), time.Minute); got != 10*time.Second {
-		t.Errorf("with a clock that was set back it is %v", got)
-	}
-	o.Serve.ReadyAge = 0
-	if got := o.Serve.uptime(time.Unix(5030, 0), time.Minute); got != 30*time.Second {
-		t.Errorf("by an earlier version's keeper it is %v", got)
+	if o.Serve.Ready != 50*time.Second {
+		t.Errorf("ready since %v", o.Serve.Ready)
 	}
 }
 
@@ -101,12 +95,10 @@ func TestResizeIsRefused(t *testing.T) {
 		k.resize(p, 7, 4096)
 		k.resize(p, 7, 4096)
 		k.resize(p, 8, 8192)
-		k.resize(p, 0, 8192)
-		k.resize(p, 0, 8192)
 	})
 	refused := slices.DeleteFunc(got, func(o keeperMsg) bool { return !o.Refused })
 	lines := strings.Join(said(), "\n")
-	if len(refused) != 6 || strings.Count(lines, "\n")+1 != 5 || strings.Count(lines, "ERROR the device is not made anew with 4096 bytes and stays as it is: ") != 2 ||
+	if len(refused) != 4 || strings.Count(lines, "\n")+1 != 3 || strings.Count(lines, "ERROR the device is not made anew with 4096 bytes and stays as it is: ") != 2 ||
 		strings.Count(lines, errDeviceEnded.Error()) != 1 {
 		t.Errorf("refused %d times, and said:\n%s", len(refused), lines)
 	}

@@ -132,7 +132,7 @@ func (w *worker) prepare() (err error) {
 		return err
 	}
 	w.protections = append(w.protections, protect.Populate(zramfsd.WorkerThreads()))
-	w.news.send(workerMsg{Prepared: true, Heir: true})
+	w.news.send(workerMsg{Prepared: channelVersion})
 	return nil
 }
 
@@ -200,11 +200,9 @@ func (w *worker) serve() (err error) {
 
 		Image:         w.facts.Image,
 		Uninitialised: w.cfg.Disksize == 0,
+		Resize:        w.resize,
 	}
-	if w.facts.Anew {
-		cfg.Resize = w.resize
-	}
-	if w.facts.Anew && !fusefs.IsExtraDir(w.cfg.Dir) { // or devices would be made below devices, without an end
+	if !fusefs.IsExtraDir(w.cfg.Dir) { // or devices would be made below devices, without an end
 		cfg.Add, cfg.Remove = w.addDevice, w.removeDevice
 	}
 	w.serveBacking(&cfg)
@@ -234,7 +232,7 @@ func (w *worker) serve() (err error) {
 	w.protections = append(w.protections, protect.CheckPIDNamespace(host.Local), group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = status.MergeProtections(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
-		w.facts.Ready, w.facts.ReadyAge = time.Now().UnixNano(), fusefs.SinceBoot()
+		w.facts.Ready = fusefs.SinceBoot()
 	}
 	w.warmUp()
 	close(w.ready)

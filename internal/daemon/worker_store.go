@@ -24,7 +24,7 @@ func (w *worker) makeStore() (err error) {
 		w.memory.LockVia(os.NewFile(locksFD, "locks"))
 	}
 	cfg := w.storeConfig()
-	if w.facts.Create || w.facts.Ready == 0 {
+	if w.facts.Create {
 		if w.settings.MemLimit != nil {
 			cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
 		}
