@@ -23,7 +23,7 @@ var ErrNoKeeper = errors.New("the keeper of the device does not answer")
 func Upgrade(dir, binary string) (UpgradeReport, error) {
 	var r UpgradeReport
 	var any struct{}
-	if err := askFor(dir, request{Hello: true}, answerTime, &any); err != nil {
+	if err := askFor(dir, request{}, answerTime, &any); err != nil {
 		return r, err
 	}
 	if err := askFor(dir, request{Binary: binary}, UpgradeTime, &r); err != nil {
@@ -63,7 +63,7 @@ func ask(dir string, r request, limit time.Duration) (*net.UnixConn, error) {
 	if err == nil {
 		err = json.NewEncoder(c).Encode(r)
 	}
-	if errors.Is(err, unix.EPIPE) { // keepers of earlier versions refuse before they read
+	if errors.Is(err, unix.EPIPE) { // a keeper refuses other users before it reads
 		err = nil
 	}
 	if err != nil {

@@ -18,9 +18,6 @@ import (
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
-// ErrNoCounters means that the keeper is of a version that does not hand its counters out.
-var ErrNoCounters = errors.New("the device was made by a version of zramfs without trace and events; an upgrade replaces only its worker")
-
 // Counters are those of a device, as package telemetry has them, mapped for reading. They stay
 // readable when the device has ended.
 type Counters struct {
@@ -42,9 +39,8 @@ func (c *Counters) Close() error { return unix.Munmap(c.mem) }
 // countersAnswer goes with a descriptor of the file in which the counters are, or says why there is
 // none.
 type countersAnswer struct {
-	Counters bool   `json:"counters"` // true; keepers of versions without this request leave it out
-	Error    string `json:"error,omitempty"`
-	At       int64  `json:"at"` // where they begin in the file
+	Error string `json:"error,omitempty"`
+	At    int64  `json:"at"` // where they begin in the file
 }
 
 // OpenCounters asks the keeper of the device at dir for its counters. Root may do that, and the
@@ -57,7 +53,7 @@ func OpenCountersWithin(limit time.Duration, dir string) (_ *Counters, err error
 	if err != nil {
 		return nil, err
 	}
-	c, err := ask(dir, request{Hello: true, Counters: true}, limit)
+	c, err := ask(dir, request{Counters: true}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +66,8 @@ func OpenCountersWithin(limit time.Duration, dir string) (_ *Counters, err error
 	switch {
 	case a.Error != "":
 		return nil, errors.Join(errors.New(a.Error), closeAll(files))
-	case !a.Counters || len(files) == 0:
-		return nil, errors.Join(ErrNoCounters, closeAll(files))
+	case len(files) == 0:
+		return nil, fmt.Errorf("%w: the counters were not sent", ErrNoKeeper)
 	}
 	counters, err := mapCounters(files[0], a.At)
 	if counters != nil {
@@ -117,7 +113,7 @@ func readAnswer(c *net.UnixConn, a any, names ...string) (files []*os.File, err 
 
 // sendCounters sends a read-only descriptor of the file with the counters.
 func (k Keeper) sendCounters(c *net.UnixConn) {
-	a := countersAnswer{Counters: true}
+	var a countersAnswer
 	var rights []byte
 	f, at := k.Counters()
 	again, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))

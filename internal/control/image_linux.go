@@ -10,10 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errOldKeeper means that the keeper is of a version that does not know the request. An upgrade
-// replaces only the worker.
-var errOldKeeper = errors.New("the device was made by a version of zramfs that does not hand its image out")
-
 // An Image is the image of a device, and what is needed to read it.
 type Image struct {
 	// File is the image, open for reading only; see view.Open. While it is open the memory of
@@ -22,8 +18,7 @@ type Image struct {
 	// Algorithm is the device's, as codec.Parse reads it.
 	Algorithm string
 	// Dictionary is the content of the dictionary that Algorithm names, as it was when the device
-	// was made. It is nil where Algorithm names none, and where the keeper is of a version that
-	// does not hand it out.
+	// was made. It is nil where Algorithm names none.
 	Dictionary []byte
 }
 
@@ -34,7 +29,7 @@ func OpenImage(dir string) (_ Image, err error) {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return Image{}, fmt.Errorf("turn core dumps off: %w", err)
 	}
-	c, err := ask(dir, request{Image: true, Dictionary: true}, answerTime)
+	c, err := ask(dir, request{Image: true}, answerTime)
 	if err != nil {
 		return Image{}, err
 	}
@@ -45,10 +40,10 @@ func OpenImage(dir string) (_ Image, err error) {
 		return Image{}, errors.Join(explainSilence(c, answerTime, err), closeAll(files))
 	}
 	switch {
-	case len(files) == 0 && !a.Image:
-		return Image{}, errOldKeeper
+	case a.Error != "":
+		return Image{}, errors.Join(errors.New(a.Error), closeAll(files))
 	case len(files) == 0:
-		return Image{}, errors.New(a.Error)
+		return Image{}, fmt.Errorf("%w: the image was not sent", ErrNoKeeper)
 	case !a.Dictionary:
 		return Image{File: files[0], Algorithm: a.Algorithm}, closeAll(files[1:])
 	case len(files) < 2:
@@ -65,9 +60,6 @@ func OpenImage(dir string) (_ Image, err error) {
 // is nil where Image.Dictionary would be.
 func DeviceDictionary(dir string) ([]byte, error) {
 	image, err := OpenImage(dir)
-	if errors.Is(err, errOldKeeper) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asking, err := ask(dir, request{Image: true, Dictionary: true}, answerTime)
+	asking, err := ask(dir, request{Image: true}, answerTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore := oneMoreFile(t)
-	keeperOf(dir, a, memory).sendImage(asked, true)
+	keeperOf(dir, a, memory).sendImage(asked)
 	restore()
 	var answer imageAnswer
 	files, err := readAnswer(asking, &answer, "image", "dictionary")
@@ -151,32 +151,14 @@ func oneMoreFile(t *testing.T) (restore func()) {
 	}
 }
 
-// A command of an earlier version, which does not ask for the dictionary, gets one descriptor,
-// since it takes no more.
-func TestDictionaryIsNotForcedOn(t *testing.T) {
-	a, _ := dicttest.Algorithm(t)
-	c, err := ask(keepImage(t, a), request{Image: true}, answerTime)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answer imageAnswer
-	files, err := readAnswer(c, &answer, "image", "dictionary")
-	if err != nil || len(files) != 1 || answer.Dictionary {
-		t.Errorf("%+v with %d files, %v", answer, len(files), err)
-	}
-	if err := errors.Join(c.Close(), closeAll(files)); err != nil {
-		t.Error(err)
-	}
-}
-
-// A command explains the answers of keepers of other versions.
-func TestImageOfAnotherVersion(t *testing.T) {
+// A command explains answers that it does not expect.
+func TestOddImageAnswers(t *testing.T) {
 	for answer, want := range map[string]string{
-		`{"error":"open the new program: open : no such file or directory"}` + "\n": "does not hand its image out",
-		`{"image":true,"error":"only root"}` + "\n":                                 "only root",
-		"":      "does not answer",
-		"{]":    "does not answer",
-		`{"ima`: "does not answer",
+		"{}\n":                         "the image was not sent",
+		`{"error":"only root"}` + "\n": "only root",
+		"":                             "does not answer",
+		"{]":                           "does not answer",
+		`{"ima`:                        "does not answer",
 	} {
 		dir := t.TempDir()
 		answerOnce(t, dir, []byte(answer), 0)

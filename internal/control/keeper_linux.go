@@ -58,25 +58,18 @@ type UpgradeReport struct {
 	WithoutService time.Duration `json:"without_service"`
 }
 
-// request is what a command sends to a keeper: it asks for the image or for an upgrade.
+// request is what a command sends to a keeper. One without a field that is set asks for any answer.
 type request struct {
 	// Binary is the program for the next worker, an absolute path.
 	Binary string `json:"binary,omitempty"`
-	// Hello asks for any answer.
-	Hello bool `json:"hello,omitempty"`
-	// Counters asks, with Hello, for the counters, see [OpenCounters].
+	// Counters asks for the counters, see [OpenCounters].
 	Counters bool `json:"counters,omitempty"`
-	// Image asks for the descriptor of the image, see [OpenImage].
+	// Image asks for the descriptors of the image and of its dictionary, see [OpenImage].
 	Image bool `json:"image,omitempty"`
-	// Dictionary asks for the dictionary's as well, if there is one. Commands of versions without
-	// dictionaries expect one descriptor.
-	Dictionary bool `json:"dictionary,omitempty"`
 }
 
 // imageAnswer goes with the descriptor of an image, or says why there is none.
 type imageAnswer struct {
-	// Image is true. Keepers of versions without this request leave it out.
-	Image bool `json:"image"`
 	// Error says why there is no descriptor.
 	Error string `json:"error,omitempty"`
 	// Algorithm is the device's, as codec.Parse reads it.
@@ -111,8 +104,8 @@ func (l *Listener) Close() error {
 // Sweep removes the names of sockets that killed processes have left.
 func Sweep() { sweepSockets(socketDirs()) }
 
-// refuse tells a command that it may ask for nothing. It reads as an UpgradeReport as well.
-func refuse(c *net.UnixConn, why error) { answer(c, imageAnswer{Image: true, Error: why.Error()}) }
+// refuse tells a command that it may ask for nothing: all answers have an error of that name.
+func refuse(c *net.UnixConn, why error) { answer(c, imageAnswer{Error: why.Error()}) }
 
 // serve attends each connection in a goroutine of its own until the socket is closed. It refuses
 // those of other users at once, so that they keep no place.
@@ -159,26 +152,26 @@ func (k Keeper) attend(c *net.UnixConn) {
 	}
 	switch {
 	case asked.Image:
-		k.sendImage(c, asked.Dictionary)
+		k.sendImage(c)
 	case asked.Counters:
 		k.sendCounters(c)
-	case asked.Hello:
-		answer(c, struct{}{})
-	default:
+	case asked.Binary != "":
 		if err := c.SetDeadline(time.Now().Add(UpgradeTime)); err == nil {
 			answer(c, k.Upgrade(asked.Binary))
 		}
+	default:
+		answer(c, struct{}{})
 	}
 }
 
 // answer answers a command, which may have ended.
 func answer(c *net.UnixConn, report any) { _ = json.NewEncoder(c).Encode(report) }
 
-// sendImage sends a read-only descriptor of the image and, if it was asked for and there is one, a
-// descriptor of the dictionary. When the dictionary cannot be sent the image is not either: the
+// sendImage sends a read-only descriptor of the image and, if there is one, a descriptor of the
+// dictionary. When the dictionary cannot be sent the image is not either: the
 // command would read it with whatever the dictionary's file holds by now.
-func (k Keeper) sendImage(c *net.UnixConn, withDictionary bool) {
-	a := imageAnswer{Image: true, Algorithm: k.Algorithm.String()}
+func (k Keeper) sendImage(c *net.UnixConn) {
+	a := imageAnswer{Algorithm: k.Algorithm.String()}
 	var fds []int
 	if f := k.Image(); f == nil {
 		a.Error = "the image of this build lies in no file"
@@ -188,7 +181,7 @@ func (k Keeper) sendImage(c *net.UnixConn, withDictionary bool) {
 		fds = append(fds, int(again.Fd()))
 		defer func() { _ = again.Close() }() // the command has its own
 	}
-	if withDictionary && len(fds) > 0 {
+	if len(fds) > 0 {
 		dictionary, err := DictionaryFile(k.Algorithm)
 		if err != nil {
 			a.Error, fds = "hand the dictionary out: "+err.Error(), nil

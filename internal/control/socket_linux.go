@@ -3,6 +3,7 @@
 package control
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -42,16 +43,9 @@ func socketName(dir string, mount int) string {
 // connection, which lives as long as the data file, also when its mount is hidden.
 func importName(dir string, connection int) string { return socketName(dir, connection) + "-import" }
 
-// abstractAddress is the address of an abstract socket. Earlier versions give it no secret.
-func abstractAddress(name, secret string) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unix", Name: abstractPrefix + name + secret}
-}
-
-const abstractPrefix = "@zramfs/"
-
-// secretMark comes before the part of an abstract name that no other user can guess, and so not
-// take first.
-const secretMark = "."
+// abstractName is the part of the name of an abstract socket that other users know. What follows
+// none can guess, and so not take first.
+func abstractName(name string) string { return "@zramfs/" + name + "." }
 
 // unixSockets lists the sockets of the network namespace.
 const unixSockets = "/proc/net/unix"
@@ -59,20 +53,27 @@ const unixSockets = "/proc/net/unix"
 // listening are the flags of a socket there that takes connections.
 const listening = "00010000"
 
-// abstractAddresses returns the addresses that the socket of a name may have, that of an earlier
-// version last. Other users may have made some of them.
-func abstractAddresses(name string) (all []*net.UnixAddr) {
+// abstractAddresses returns the addresses that the socket of a name may have. Other users may have
+// made some of them.
+func abstractAddresses(name string) (all []*net.UnixAddr, err error) {
 	text, err := os.ReadFile(unixSockets)
-	if err == nil {
-		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
-			if len(fields) == 8 && fields[3] == listening && strings.HasPrefix(fields[7], abstractPrefix+name+secretMark) {
-				all = append(all, &net.UnixAddr{Net: "unix", Name: fields[7]})
-			}
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) == 8 && fields[3] == listening && strings.HasPrefix(fields[7], abstractName(name)) {
+			all = append(all, &net.UnixAddr{Net: "unix", Name: fields[7]})
 		}
 	}
-	return append(all, abstractAddress(name, ""))
+	if len(all) == 0 {
+		return nil, errNoSocket
+	}
+	return all, nil
 }
+
+// errNoSocket means that no process listens under the name of a socket.
+var errNoSocket = errors.New("no socket has its name")
 
 // A socket takes connections of commands.
 type socket struct {
@@ -92,7 +93,7 @@ func listenAt(dirs []string, name string) (s *socket, unguarded, err error) {
 		}
 		all = append(all, err)
 	}
-	l, err := net.ListenUnix("unix", abstractAddress(name, secretMark+rand.Text()))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: abstractName(name) + rand.Text()})
 	if err != nil {
 		return nil, nil, errors.Join(append(all, err)...)
 	}
@@ -212,8 +213,8 @@ func dial(dirs []string, name string) (*net.UnixConn, error) {
 			below = err
 		}
 	}
-	var all []error
-	for _, at := range abstractAddresses(name) {
+	all, first := abstractAddresses(name)
+	for _, at := range all {
 		c, err := net.DialUnix("unix", nil, at)
 		if err == nil {
 			c, err = trusted(c)
@@ -221,9 +222,9 @@ func dial(dirs []string, name string) (*net.UnixConn, error) {
 		if err == nil {
 			return c, nil
 		}
-		all = append(all, err)
+		first = cmp.Or(first, err)
 	}
-	err := errors.Join(below, all[0], all[len(all)-1])
+	err := errors.Join(below, first)
 	if forbidden && !errors.Is(err, errStranger) {
 		return nil, errForbidden
 	}

@@ -24,11 +24,11 @@ func TestStranger(t *testing.T) {
 	require.Root(t)
 	dir := t.TempDir()
 	for at, ask := range map[string]func() error{
-		abstractAddress(socketName(dir, 0), "").Name: func() error {
+		abstractName(socketName(dir, 0)): func() error {
 			_, err := OpenImage(dir)
 			return err
 		},
-		abstractAddress(importName(dir, testConnection), "").Name: func() error {
+		abstractName(importName(dir, testConnection)): func() error {
 			_, err := OpenImport(dir, testConnection, 0)
 			return err
 		},
@@ -47,8 +47,8 @@ func TestNamesOfStrangers(t *testing.T) {
 	require.Root(t)
 	name := socketName(t.TempDir(), 0)
 	nowhere := []string{filepath.Join(os.DevNull, "control")}
-	for _, secret := range []string{"", secretMark, secretMark + "AAAAAAAAAAAAAAAAAAAAAAAAAA", secretMark + "ZZZZZZZZZZZZZZZZZZZZZZZZZZ"} {
-		defer beStranger(t, abstractAddress(name, secret).Name)()
+	for _, secret := range []string{"", "AAAAAAAAAAAAAAAAAAAAAAAAAA", "ZZZZZZZZZZZZZZZZZZZZZZZZZZ"} {
+		defer beStranger(t, abstractName(name)+secret)()
 	}
 	s, unguarded, err := listenAt(nowhere, name)
 	if err != nil || unguarded == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// DeviceAlgorithm returns a device's algorithm by its name, with the dictionary of the device. If
-// dictionary is nil, as keepers of earlier versions answer, it reads the dictionary's file.
+// DeviceAlgorithm returns a device's algorithm by its name, with the dictionary of the device, nil
+// where it has none.
 func DeviceAlgorithm(name string, dictionary []byte, kinds []Kind) (codec.Algorithm, error) {
 	a, err := codec.Parse(name, names(kinds)...)
 	if err != nil {
@@ -23,13 +23,7 @@ func DeviceAlgorithm(name string, dictionary []byte, kinds []Kind) (codec.Algori
 	if file == "" {
 		return a, nil
 	}
-	if dictionary == nil {
-		dictionary, err = ReadDictionary(file)
-	}
-	if err == nil {
-		a, err = a.WithDictionary(file, dictionary)
-	}
-	if err != nil {
+	if a, err = a.WithDictionary(file, dictionary); err != nil {
 		return a, fmt.Errorf("the device's algorithm: dictionary %s: %w", file, err)
 	}
 	return a, nil
