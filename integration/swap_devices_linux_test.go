@@ -84,12 +84,11 @@ func TestSwapUpUndoesSeveralDevices(t *testing.T) {
 	}
 }
 
-// swapoff by hand ends the device, and its keeper restores the kernel parameters. --sysctl is the
-// old name of --tune.
+// swapoff by hand ends the device, and its keeper restores the kernel parameters.
 func TestSwapOffByHand(t *testing.T) {
 	dir := swapDir(t)
 	before := kernelParameters(t)
-	mustRun(t, commandTimeout, "up", "--size", "512M", "--sysctl", "recommended", dir)
+	mustRun(t, commandTimeout, "up", "--size", "512M", "--tune", "recommended", dir)
 	if during := kernelParameters(t); during == before {
 		t.Errorf("kernel parameters are %q as before", during)
 	}

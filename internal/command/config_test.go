@@ -145,7 +145,7 @@ func flagText(c *cli.Context, name string) string { return fmt.Sprint(c.Value(na
 // A flag of the command line wins over its key, and over that of a flag that excludes it.
 func TestCommandLineWins(t *testing.T) {
 	root := writeConfig(t, "[zram0]\nsize = 1G\npriority = 7\nquiet = yes\ntune = recommended\nkeep = yes\n[zram1]\nsize = 3G\n")
-	c := parsedUp(t, "--"+flagConfigRoot, root, "-s", "2G", "-v", "--sysctl", "keep", "--keep=false")
+	c := parsedUp(t, "--"+flagConfigRoot, root, "-s", "2G", "-v", "--tune", "keep", "--keep=false")
 	conf, err := loadConfig(c)
 	if err != nil || len(conf.Problems) > 0 {
 		t.Fatal(err, conf.Problems)

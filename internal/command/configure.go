@@ -20,7 +20,7 @@ const flagConfigRoot = "config-root"
 
 // rivals are groups of flags: a call has at most one flag of each. One on the command line keeps
 // the configuration from setting another.
-var rivals = [][]string{{flagVerbose, flagQuiet, flagJSON}, {flagTune, flagSysctl}}
+var rivals = [][]string{{flagVerbose, flagQuiet, flagJSON}}
 
 func configRootFlag() cli.Flag {
 	return &cli.StringFlag{Name: flagConfigRoot, Value: string(host.Local),

@@ -125,22 +125,5 @@ func (g *generatorRun) devices(conf *config.Config, answer generator.Answer) (al
 	if answer == generator.Yes && conf.Named(config.FirstName) == nil && !generator.HasZramGenerator(g.root) {
 		all = append(all, generator.Device{Name: config.FirstName, Dir: conf.Dir(config.FirstName)})
 	}
-	return g.unclaimed(conf, all)
-}
-
-// unclaimed leaves out the devices that an enabled unit has under another name: two units would
-// start one device.
-func (g *generatorRun) unclaimed(conf *config.Config, all []generator.Device) (rest []generator.Device) {
-	claimed := map[string]string{}
-	for _, name := range generator.Instances(g.root) {
-		claimed[conf.Dir(name)] = name
-	}
-	for _, d := range all {
-		if name := claimed[d.Dir]; name != "" && name != d.Name {
-			g.say(sayWarning, "%s is left to zramfs@%s.service, which is enabled: disable that, and the device is zramfs@%s.service", d.Dir, name, d.Name)
-			continue
-		}
-		rest = append(rest, d)
-	}
-	return rest
+	return all
 }

@@ -128,8 +128,8 @@ func fitGrow(c *cli.Context, u *swapdev.Up, first swapdev.Device) (err error) {
 		}
 	}
 	if rec := first.Record; !c.IsSet(flagDiscard) && rec != nil {
-		if as, err := loopsetup.ParseDiscard(rec.Discard); err == nil { // else of an older version
-			u.Swap.Discard = as
+		if u.Swap.Discard, err = loopsetup.ParseDiscard(rec.Discard); err != nil {
+			return err
 		}
 	}
 	u.Swap.Keep = keeps(first)

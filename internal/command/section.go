@@ -44,8 +44,7 @@ func dirOrSection(c *cli.Context, name string) (dir, section string, err error) 
 	}
 	dir = sectionDir(conf, section, all)
 	up := slices.ContainsFunc(all, func(d swapdev.Device) bool { return d.Dir == dir })
-	// The unit of earlier versions had another name for the device at the default DIR.
-	if !up && dir != defaultDir && !isSection(conf, section, all) {
+	if !up && !isSection(conf, section, all) {
 		return "", "", usageError("%s: there is no section %q%s", name, section, sectionList(conf))
 	}
 	return dir, section, nil
@@ -175,15 +174,7 @@ func sectionDir(conf *config.Config, section string, all []swapdev.Device) strin
 			return d.Dir
 		}
 	}
-	// The unit named its directory before it named a section: such a device has noted none.
-	dir, plain := conf.Dir(section), config.PlainDir(section)
-	at := func(dir string) bool {
-		return slices.ContainsFunc(all, func(d swapdev.Device) bool { return d.Dir == dir })
-	}
-	if !at(dir) && at(plain) && conf.At(plain) == nil {
-		return plain
-	}
-	return dir
+	return conf.Dir(section)
 }
 
 // knownNames returns the configuration for its names alone: errors in it do not matter, and one

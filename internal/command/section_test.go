@@ -14,8 +14,7 @@ import (
 	"github.com/zramfs/zramfs/internal/uprecord"
 )
 
-// The device of a section is where it is up, else where the configuration has it. A device that a
-// unit of an older version has made stays where it is.
+// The device of a section is where it is up, else where the configuration has it.
 func TestSectionDir(t *testing.T) {
 	conf := &config.Config{Sections: []*config.Section{{Name: "zram1", Dir: "/srv/archive"}, {Name: "zram2", Dir: "/run/zram3"}}}
 	asked := func(dir, section string) swapdev.Device {
@@ -30,9 +29,7 @@ func TestSectionDir(t *testing.T) {
 		{"zram1", nil, "/srv/archive"},
 		{"swap", nil, "/run/swap"},
 		{"zram1", []swapdev.Device{asked("/run/before", "zram1"), {Dir: "/srv/archive"}}, "/run/before"},
-		{"zram0", []swapdev.Device{{Dir: "/run/zram0"}}, "/run/zram0"},
-		{"zram0", []swapdev.Device{{Dir: "/run/zram0"}, {Dir: "/run/zram"}}, "/run/zram"},
-		{"zram1", []swapdev.Device{{Dir: "/run/zram1"}}, "/run/zram1"},
+		{"zram0", []swapdev.Device{{Dir: "/run/zram0"}}, "/run/zram"},
 		{"zram3", []swapdev.Device{asked("/run/zram3", "zram2")}, "/run/zram3"}, // refused as up with other values
 	} {
 		if got := sectionDir(conf, test.section, test.all); got != test.want {

@@ -247,12 +247,3 @@ func TestHealth(t *testing.T) {
 		t.Errorf("no device: code %d, want %d", code, exitNotRunning)
 	}
 }
-
-// A device of an older program reports no instruction sets.
-func TestStatusWithoutInstructions(t *testing.T) {
-	d := wellDevice()
-	d.Status.Instructions = status.Instructions{}
-	if text := printedStatus(t, []swapdev.Device{d}, false); strings.Contains(text, "  code ") {
-		t.Errorf("%s", text)
-	}
-}

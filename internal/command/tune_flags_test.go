@@ -8,17 +8,14 @@ import (
 	"testing"
 )
 
-// --sysctl is the old name of --tune; both at once, and other words, are refused before anything
-// happens.
+// Other words are refused before anything happens.
 func TestTuneFlags(t *testing.T) {
 	for _, test := range []struct {
 		flags []string
 		want  string
 	}{
-		{[]string{"--tune", "recommended", "--sysctl", "recommended"}, "--tune --sysctl, which is the old name of --tune"},
 		{[]string{"--tune", "much"}, `tune "much" is neither keep nor recommended`},
-		{[]string{"--sysctl", "much"}, `sysctl "much" is neither keep nor recommended`},
-		{[]string{"--sysctl", "recommended", "--priority", "-1"}, "priority -1"},
+		{[]string{"--tune", "recommended", "--priority", "-1"}, "priority -1"},
 	} {
 		out := runProgram(t, append(append([]string{"up", "--size", "64M"}, test.flags...), filepath.Join(t.TempDir(), "dir"))...)
 		if out.code != exitUsage || !strings.Contains(out.stderr, test.want) || strings.Count(out.stderr, "\n") != 1 {

@@ -62,7 +62,6 @@ func upCommand() *cli.Command {
 			areasFlag(),
 			slotsFlag(),
 			tuneFlag(),
-			sysctlFlag(),
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe, or a kubelet refuses swap"},
 			&cli.BoolFlag{Name: flagAll, Usage: "turn on the devices of all sections of the configuration"},

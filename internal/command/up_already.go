@@ -115,38 +115,28 @@ func (w wish) differs(d swapdev.Device) (x difference) {
 	noteInUse(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String(), w.cfg.Algorithm.String())
 	has, wants = term.SizesApart(s.MemLimit, w.cfg.MemLimit)
 	noteInUse(flagMemLimit, limitText(s.MemLimit, has), limitText(w.cfg.MemLimit, wants), strings.TrimSuffix(term.ExactSize(w.cfg.MemLimit), "B"))
-	if s.Latency.Policy != "" { // a worker of v0.1.0 has none
-		note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
-	}
-	if s.Cold.State != "" { // a worker of before has none
-		note(flagCold, "cold "+idlework.Share(s.Cold.Share).String(), "cold "+w.cfg.Cold.String())
-	}
-	if s.Scrub.State != "" {
-		note(flagScrub, scrubText(s.Scrub.EverySeconds), scrubText(w.cfg.Scrub.Seconds()))
-	}
+	note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
+	note(flagCold, "cold "+idlework.Share(s.Cold.Share).String(), "cold "+w.cfg.Cold.String())
+	note(flagScrub, scrubText(s.Scrub.EverySeconds), scrubText(w.cfg.Scrub.Seconds()))
 	backing := w.cfg.Backing
 	if real, err := filepath.EvalSymlinks(backing); err == nil { // the device tells where the path led
 		backing = real
 	}
 	note(flagSpill, backingText(s.Backing.Path), backingText(backing))
-	if s.Spill.State != status.Off && s.Spill.State != "" {
+	if s.Spill.State != status.Off {
 		has, wants := term.SizesApart(s.Spill.DailyBytes, w.cfg.SpillDaily)
 		note(flagSpillDaily, has+" spilled in 24 hours", wants+" spilled in 24 hours")
 	}
-	if s.OnFull != "" { // a worker of before has none
-		note(flagOnFull, "on full "+string(s.OnFull), "on full "+string(w.cfg.OnFull))
-	}
+	note(flagOnFull, "on full "+string(s.OnFull), "on full "+string(w.cfg.OnFull))
 	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.Priority))
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= ballast.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.Slots))
 	}
-	if d.Record != nil && d.Record.Tune != "" {
-		for _, flag := range []string{flagTune, flagSysctl} { // one of them is given at most
-			note(flag, "tune "+d.Record.Tune, "tune "+w.swap.Tune)
-		}
+	if d.Record != nil {
+		note(flagTune, "tune "+d.Record.Tune, "tune "+w.swap.Tune)
 	}
 	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.Devices))
-	if d.Record != nil && d.Record.Discard != "" {
+	if d.Record != nil {
 		note(flagDiscard, "discard "+d.Record.Discard, "discard "+string(w.swap.Discard))
 	}
 	note(flagKeep, fmt.Sprintf("keep %t", keeps(d)), fmt.Sprintf("keep %t", w.swap.Keep))

@@ -44,7 +44,6 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"latency", "latency auto", "latency off"},
 		{"devices", "loop devices: 1", "loop devices: 2"},
 		{"tune", "tune keep", "tune recommended"},
-		{"sysctl", "tune keep", "tune recommended"},
 		{"slots", "slots keep", "slots free"},
 		{"discard", "discard pages", "discard none"},
 		{"keep", "keep false", "keep true"},
@@ -59,10 +58,6 @@ func TestUpWithOtherValues(t *testing.T) {
 	}
 	for _, flag := range []string{flagCold, flagScrub} {
 		w.set = func(given string) bool { return given == flag }
-		d.Status.Cold.State, d.Status.Scrub.State = "", "" // of a worker of before
-		if has := w.differs(d).has; len(has) != 0 {
-			t.Errorf("%s: %q", flag, has)
-		}
 		d.Status.Cold.State, d.Status.Scrub.State = status.Waiting, status.Waiting
 		d.Status.Cold.Share, d.Status.Scrub.EverySeconds = 5, 3600
 		w.cfg.Cold, w.cfg.Scrub = 10, 0
@@ -72,14 +67,9 @@ func TestUpWithOtherValues(t *testing.T) {
 			t.Errorf("%s: %s", flag, got)
 		}
 	}
-	d.Record.Discard = "" // of an up of before
-	w.set = func(flag string) bool { return flag == flagDiscard }
-	if has := w.differs(d).has; len(has) != 0 {
-		t.Errorf("an unknown discard differs in %q", has)
-	}
 	w.cfg.SpillDaily = 1 << 30
 	w.set = func(flag string) bool { return flag == flagSpillDaily }
-	for state, want := range map[string]int{"": 0, status.Off: 0, "waiting": 1} { // "": of a worker of before
+	for state, want := range map[string]int{status.Off: 0, "waiting": 1} {
 		d.Status.Spill.State = state
 		if has := w.differs(d).has; len(has) != want {
 			t.Errorf("spilling that is %q differs in %q", state, has)
@@ -87,7 +77,7 @@ func TestUpWithOtherValues(t *testing.T) {
 	}
 	w.cfg.OnFull = store.FullSpill
 	w.set = func(flag string) bool { return flag == flagOnFull }
-	for on, want := range map[store.OnFull]int{"": 0, store.FullSpill: 0, store.FullStall: 1} {
+	for on, want := range map[store.OnFull]int{store.FullSpill: 0, store.FullStall: 1} {
 		d.Status.OnFull = string(on)
 		if has := w.differs(d).has; len(has) != want {
 			t.Errorf("on full %q differs in %q", on, has)

@@ -166,12 +166,11 @@ func codecWords(s *status.Status) string {
 	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
 }
 
-// spillWords is the line of status on pages that went to the backing device by themselves. Older
-// servers do not report them.
+// spillWords is the line of status on pages that went to the backing device by themselves.
 func spillWords(s *status.Status) string {
 	c := s.Spill
 	switch {
-	case c.State == "" || s.Backing.Path == "":
+	case s.Backing.Path == "":
 		return ""
 	case c.State == status.Off:
 		return "only where writeback asks for it: " + c.Reason
@@ -198,12 +197,9 @@ func backingWords(b status.Backing) string {
 	return text
 }
 
-// coldWords is the line of status on cold pages. Older servers do not report them.
+// coldWords is the line of status on cold pages.
 func coldWords(c status.Cold) string {
-	switch {
-	case c.State == "":
-		return ""
-	case c.State == status.Off:
+	if c.State == status.Off {
 		return "not packed: " + c.Reason
 	}
 	text := fmt.Sprintf("from %s on; %s packed", term.Time(time.Duration(c.AgeSeconds*float64(time.Second))), term.Pages(c.Pages))
@@ -217,12 +213,9 @@ func coldWords(c status.Cold) string {
 	return text
 }
 
-// scrubWords is the line of status on scrubs. Older servers do not report them.
+// scrubWords is the line of status on scrubs.
 func scrubWords(s status.Scrub, now time.Time) string {
-	switch {
-	case s.State == "":
-		return ""
-	case s.State == status.Off:
+	if s.State == status.Off {
 		return "off"
 	}
 	text := "none yet"
@@ -243,11 +236,8 @@ func scrubWords(s status.Scrub, now time.Time) string {
 	return text
 }
 
-// latencyWords is the line of status on wake-ups. Older servers do not report them.
+// latencyWords is the line of status on wake-ups.
 func latencyWords(l status.Latency) string {
-	if l.Policy == "" {
-		return ""
-	}
 	text := fmt.Sprintf("%s: ", l.Policy)
 	switch l.State {
 	case status.Off:
@@ -268,7 +258,7 @@ func latencyWords(l status.Latency) string {
 }
 
 // requestWords is the line of status on the worker's part of reads and writes since the device was
-// made. Older servers do not report them.
+// made.
 func requestWords(operations []status.Operation) string {
 	var words []string
 	for _, o := range operations {
@@ -293,7 +283,7 @@ func splitWords(read, write swapdev.Split) string {
 	return strings.Join(words, "; ") + " (means)"
 }
 
-// minuteWords is the line of status on the last minute. Older servers do not report it.
+// minuteWords is the line of status on the last minute, empty where nothing was counted yet.
 func minuteWords(m status.Minute) string {
 	if m.Seconds == 0 {
 		return ""
@@ -345,12 +335,8 @@ func errorWords(io status.IO) string {
 	return strings.Join(words, ", ")
 }
 
-// instructionWords is the line of status with the codecs' implementations. Older servers do not
-// report them.
+// instructionWords is the line of status with the codecs' implementations.
 func instructionWords(s status.Instructions) string {
-	if len(s.Usable) == 0 {
-		return ""
-	}
 	text := strings.Join(s.Usable, ", ")
 	if off := s.SwitchedOff(); len(off) > 0 {
 		text += "; switched off by ZRAMFS_DISABLE: " + strings.Join(off, ", ")

@@ -78,8 +78,7 @@ func defaultDir(name string) string {
 	return PlainDir(name)
 }
 
-// PlainDir returns the directory that a name is the last element of. Before sections named devices,
-// it was that of the unit's instance.
+// PlainDir returns the directory that a name is the last element of.
 func PlainDir(name string) string { return filepath.Join(filepath.Dir(DefaultDir), name) }
 
 // IsName reports whether a name can be one of a device: one element of a path.

@@ -20,8 +20,6 @@ const (
 	template = "zramfs@.service"
 	sleep    = "zramfs-sleep@.service"
 	foreign  = "systemd-zram-setup@.service" // zram-generator's
-
-	enabled = "etc/systemd/system/*.wants/zramfs@*.service"
 )
 
 // A Device is one that a unit is to start.
@@ -41,16 +39,6 @@ var wishes = map[string][]string{
 	template: {"swap.target.wants"},
 	sleep: {"sleep.target.wants", "systemd-hibernate.service.requires", "systemd-hybrid-sleep.service.requires",
 		"systemd-suspend-then-hibernate.service.requires"},
-}
-
-// Instances returns the instances of the unit that an administrator has enabled.
-func Instances(root host.Root) (names []string) {
-	paths, _ := filepath.Glob(root.Path(enabled)) // the pattern is a good one
-	for _, path := range paths {
-		name := strings.TrimPrefix(filepath.Base(path), "zramfs@")
-		names = append(names, strings.TrimSuffix(name, ".service"))
-	}
-	return names
 }
 
 // Write writes the units of the devices below dir, the first directory of a generator's arguments.

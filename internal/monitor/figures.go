@@ -199,16 +199,12 @@ func (s *samples) service(st *status.Status) {
 	for _, p := range st.Protections {
 		s.flag(protection, p.State == status.OK, p.Name)
 	}
-	if st.CPUSeconds > 0 { // an older server does not tell it
-		s.add(cpuSeconds, st.CPUSeconds)
-	}
+	s.add(cpuSeconds, st.CPUSeconds)
 	s.add(pollingSeconds, st.Latency.HeldSeconds)
-	if c := st.Cold; c.State != "" { // an older server does not tell it
-		s.add(coldAge, c.AgeSeconds)
-		s.add(coldReads, c.ReadRate)
-		s.add(coldSaved, float64(c.SavedBytes))
-		s.add(coldTime, c.SpentSeconds)
-	}
+	s.add(coldAge, st.Cold.AgeSeconds)
+	s.add(coldReads, st.Cold.ReadRate)
+	s.add(coldSaved, float64(st.Cold.SavedBytes))
+	s.add(coldTime, st.Cold.SpentSeconds)
 	if c := st.Scrub; c.Ended != nil {
 		s.add(scrubEnded, float64(c.Ended.Unix()))
 		s.add(scrubDamaged, float64(c.Damaged))
@@ -216,14 +212,8 @@ func (s *samples) service(st *status.Status) {
 	s.add(logLinesDropped, float64(st.Process.LogLinesDropped))
 }
 
-// operations adds what the device counts of requests. An older server counts pages alone.
+// operations adds what the device counts of requests.
 func (s *samples) operations(st *status.Status) {
-	if len(st.Operations) == 0 {
-		s.add(OperationPages, float64(st.IO.Reads), "read")
-		s.add(OperationPages, float64(st.IO.Writes), "write")
-		s.add(OperationPages, float64(st.IO.Discards), "discard")
-		return
-	}
 	for _, o := range st.Operations {
 		s.add(OperationPages, float64(o.Pages), o.Op)
 		s.add(operations, float64(o.Requests), o.Op)

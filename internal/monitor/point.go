@@ -124,6 +124,5 @@ func (p *Point) take(d swapdev.Device) {
 // Errors is the number of all errors since the device was made.
 func (p Point) Errors() uint64 { return p.FailedReads + p.FailedWrites + p.ChecksumErrors }
 
-// Answered reports whether the point has figures of the device itself. A device whose keeper is of
-// an older version takes its uptime from a clock that may have been set back since.
-func (p Point) Answered() bool { return p.Uptime != 0 }
+// Answered reports whether the point has figures of the device itself.
+func (p Point) Answered() bool { return p.Uptime > 0 }

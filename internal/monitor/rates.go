@@ -18,28 +18,19 @@ func (p *Point) addRates(before, now Sample) {
 		return
 	}
 	old, io := before.Device.Status.IO, now.Device.Status.IO
-	p.In = flow("read", before, now, since(old.Reads, io.Reads), p.Seconds)
-	p.Out = flow("write", before, now, since(old.Writes, io.Writes), p.Seconds)
+	p.In = flow("read", before, now, p.Seconds)
+	p.Out = flow("write", before, now, p.Seconds)
 	block := now.Device.Block.Since(before.Device.Block)
 	p.ReadTime = split("read", before, now, block.Reads, block.ReadTime)
 	p.WriteTime = split("write", before, now, block.Writes, block.WriteTime)
 	p.Discards = float64(since(old.Discards, io.Discards)) / p.Seconds
-	if used := now.Device.Status.CPUSeconds; used > 0 { // an older server does not tell it
-		cpu := max(used-before.Device.Status.CPUSeconds, 0) / p.Seconds
-		p.CPU = &cpu
-	}
+	cpu := max(now.Device.Status.CPUSeconds-before.Device.Status.CPUSeconds, 0) / p.Seconds
+	p.CPU = &cpu
 }
 
-// flow returns the traffic of an operation between two samples. Servers of older versions count
-// pages alone.
-func flow(op string, before, now Sample, pages uint64, seconds float64) status.Flow {
+// flow returns the traffic of an operation between two samples.
+func flow(op string, before, now Sample, seconds float64) status.Flow {
 	old, o := operation(before, op), operation(now, op)
-	if o == nil {
-		return status.Flow{Pages: float64(pages) / seconds}
-	}
-	if old == nil {
-		old = new(status.Operation)
-	}
 	return status.NewFlow(since(old.Pages, o.Pages), o.Buckets.Sub(old.Buckets), seconds)
 }
 
@@ -48,7 +39,7 @@ func flow(op string, before, now Sample, pages uint64, seconds float64) status.F
 // where a loop device was attached or detached.
 func split(op string, before, now Sample, requests uint64, took time.Duration) swapdev.Split {
 	old, o := operation(before, op), operation(now, op)
-	if old == nil || o == nil || !sameLoops(before, now) {
+	if !sameLoops(before, now) {
 		return swapdev.Split{}
 	}
 	return swapdev.NewSplit(requests, took, since(old.Requests, o.Requests), o.SecondsTotal-old.SecondsTotal)
@@ -58,13 +49,14 @@ func sameLoops(before, now Sample) bool {
 	return slices.Equal(swapdev.LoopPaths(before.Device.Loops), swapdev.LoopPaths(now.Device.Loops))
 }
 
-// operation returns what is known of an operation; nil for nothing.
-func operation(s Sample, op string) *status.Operation {
-	all := s.Device.Status.Operations
-	if i := slices.IndexFunc(all, func(o status.Operation) bool { return o.Op == op }); i >= 0 {
-		return &all[i]
+// operation returns what was counted of an operation.
+func operation(s Sample, op string) (o status.Operation) {
+	for _, o = range s.Device.Status.Operations {
+		if o.Op == op {
+			return o
+		}
 	}
-	return nil
+	return status.Operation{}
 }
 
 // since returns what a counter has counted. A counter that is lower than before has begun anew.

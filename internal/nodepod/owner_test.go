@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A pod knows whether another one was started for its device since, and one without a record, as of
-// an earlier version, has no successor.
+// A pod knows whether another one was started for its device since. One without a record, which has
+// gone with a device, has no successor.
 func TestOwner(t *testing.T) {
 	f := owner(filepath.Join(t.TempDir(), "zramfs", "%2Frun%2Fzram.pod"))
 	want := func(of, other string) {

@@ -25,12 +25,9 @@ const (
 	Off Policy = "off"
 )
 
-// ParsePolicy returns the policy of that name; the empty name, which a device of an earlier version
-// has, is [Auto].
+// ParsePolicy returns the policy of that name.
 func ParsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
-	case "":
-		return Auto, nil
 	case Auto, Low, Off:
 		return p, nil
 	}

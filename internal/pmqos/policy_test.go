@@ -72,7 +72,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestParsePolicy(t *testing.T) {
-	for name, want := range map[string]Policy{"": Auto, "auto": Auto, "low": Low, "off": Off} {
+	for name, want := range map[string]Policy{"auto": Auto, "low": Low, "off": Off} {
 		if got, err := ParsePolicy(name); got != want || err != nil {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A device that ends after it was found is said to have ended, not to be of an older version.
+// A device that ends after it was found is said to have ended.
 func TestOfAnEndedDevice(t *testing.T) {
 	d := swapdev.Device{Dir: t.TempDir()} // unmounted by now
 	change, err := Parse("mem-limit=1G", 1<<30)

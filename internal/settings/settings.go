@@ -191,8 +191,6 @@ func explain(d swapdev.Device, what string, o order, err error) error {
 		return fmt.Errorf("%s: %w", what, gone)
 	}
 	switch {
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES) && syscall.Geteuid() == 0:
-		return fmt.Errorf("%s: its worker is of a version that cannot do that; see zramfs upgrade", what)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("%s: permission denied: run as root", what)
 	case o.attribute == "backing_dev" && errors.Is(err, syscall.EBUSY):

@@ -94,7 +94,7 @@ func (u *Up) readReport() error {
 func explainAdd(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOENT):
-		return errors.New("it is an extra device itself, or its worker is of a version that cannot do that; see zramfs upgrade")
+		return errors.New("it is an extra device itself")
 	case errors.Is(err, syscall.EACCES):
 		return errors.New("permission denied: run as root")
 	case errors.Is(err, syscall.ENOMEM):

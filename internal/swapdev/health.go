@@ -185,7 +185,7 @@ func RestartWords(s *status.Status, now time.Time) string {
 type ErrorCount struct {
 	what string // with the number
 	n    uint64
-	when status.ErrorTimes // zero from a worker of an older version
+	when status.ErrorTimes
 	fix  string
 }
 

@@ -105,8 +105,7 @@ func share(s Setting, now string, others [][]Change) string {
 }
 
 // Restore gives every parameter in own that is still as it was set its old value, or leaves it to
-// the devices that run on and want the same; running are their changes, whose old values Restore
-// may correct. The caller keeps those first and then forgets own.
+// the devices that run on and want the same; running are their changes.
 func Restore(m host.Root, own []Change, running [][]Change) Report {
 	var r Report
 	for _, c := range own {
@@ -116,7 +115,7 @@ func Restore(m host.Root, own []Change, running [][]Change) Report {
 		case now == c.Old && now != c.Set: // a killed command had not set it yet
 		case now != c.Set:
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s is %s by now, not the %s that up set: left alone", c.Parameter, now, c.Set))
-		case handOver(c, running):
+		case wanted(c, running):
 		case c.Old != c.Set:
 			if err = c.Parameter.set(m, c.Old); err == nil {
 				r.Done = append(r.Done, fmt.Sprintf("%s=%s", c.Parameter, c.Old))
@@ -129,19 +128,9 @@ func Restore(m host.Root, own []Change, running [][]Change) Report {
 	return r
 }
 
-// handOver reports whether a running device wants the value of c. One of an older version that
-// found the value in place has it for its old one, and gets that of c.
-func handOver(c Change, running [][]Change) bool {
-	remaining := false
-	for _, changes := range running {
-		for i := range changes {
-			if s := &changes[i]; s.Parameter == c.Parameter && s.Set == c.Set {
-				remaining = true
-				if s.Old == s.Set {
-					s.Old = c.Old
-				}
-			}
-		}
-	}
-	return remaining
+// wanted reports whether a running device wants the value of c.
+func wanted(c Change, running [][]Change) bool {
+	return slices.ContainsFunc(running, func(changes []Change) bool {
+		return slices.ContainsFunc(changes, func(s Change) bool { return s.Parameter == c.Parameter && s.Set == c.Set })
+	})
 }

@@ -358,7 +358,7 @@ func TestRatesAfterAFailedLook(t *testing.T) {
 	for i, failure := range []error{nil, errors.New("too many files are open"), nil} {
 		found := healthy()
 		found.At = begin.Add(time.Duration(i) * time.Second)
-		found.Device.Status.IO.Reads, found.Device.Status.UptimeSeconds = uint64(100*i), float64(60+i)
+		found.Device.Status.Operations, found.Device.Status.UptimeSeconds = []status.Operation{{Op: "read", Pages: uint64(100 * i)}}, float64(60+i)
 		s.take = func(...string) ([]monitor.Sample, error) {
 			if failure != nil {
 				return nil, failure
