@@ -52,9 +52,8 @@ func socketsOf(t testing.TB, dir string) []string {
 	return names
 }
 
-// TestNamesAreTaken has another user take every abstract name that a device's sockets had, or could
-// have, before the device is there: it is upgraded, verified and filled all the same, also by
-// workers that come later.
+// TestNamesAreTaken has another user take abstract names like those of a device's sockets before the
+// device is there: it is upgraded, verified and filled all the same, also by workers that come later.
 func TestNamesAreTaken(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -97,12 +96,14 @@ var squatter = register("squatter", func(args []string) error {
 	hash := sha256.Sum256([]byte(args[0]))
 	for minor := range minors {
 		for _, name := range []string{
-			fmt.Sprintf("@zramfs/%x/%d", hash, minor), fmt.Sprintf("@zramfs/%x/%d/import", hash, minor),
-			fmt.Sprintf("@zramfs/%x-%d", hash[:8], minor), fmt.Sprintf("@zramfs/%x-%d-import", hash[:8], minor),
+			fmt.Sprintf("@zramfs/%x-%d.guess", hash[:8], minor), fmt.Sprintf("@zramfs/%x-%d-import.guess", hash[:8], minor),
 		} {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) // open until the end
 			if err == nil {
 				err = unix.Bind(fd, &unix.SockaddrUnix{Name: name})
+			}
+			if err == nil {
+				err = unix.Listen(fd, 1)
 			}
 			if err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 const upgradeSaid = `process \d+ serves in place of \d+; requests waited for [0-9.]+m?s\n$`
@@ -214,6 +215,81 @@ func TestUpgradeDies(t *testing.T) {
 	if s := statusOf(t, dir); s.Restarts != 1 {
 		t.Errorf("afterwards it says %+v", s)
 	}
+}
+
+// TestUpgradeInUse holds what each release promises from this one on: a device in use goes on with
+// the program of a later one, with its pages and settings, and so do the workers after it. Both
+// programs are builds of this tree, until there is a release to build in place of the first one.
+func TestUpgradeInUse(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	const version = "99.0.0"
+	later := filepath.Join(tempDir(t), zramfsd.Name)
+	if err := build(later, "", "cmd/zramfsd", "-X", "main.version="+version); err != nil {
+		t.Fatal(err)
+	}
+	dir := mount(t, "--size", crashSize, "--algorithm", "lz4")
+	setAttribute(t, dir, "comp_algorithm", "page:dense")
+	setAttribute(t, dir, "mem_limit", "60M")
+	before := statusOf(t, dir)
+	if before.Version == version {
+		t.Fatalf("the program to test has version %s", version)
+	}
+	v := startVerifier(t, verifyOrder{Path: attachments["loopsetup"](t, dir), Bytes: crashBytes, Threads: 4, Seed: 9})
+	for _, step := range []func(){
+		func() {},
+		func() { mustRun(t, commandTimeout, "upgrade", "--binary", later, dir) },
+		func() { killWorker(t, dir) },
+	} {
+		step()
+		time.Sleep(time.Second / 2)
+		v.ask(t, verifyLap)
+	}
+	v.end(t)
+	after := statusOf(t, dir)
+	if after.Version != version || after.KeeperPID != before.KeeperPID || after.WorkerPID == before.WorkerPID || after.Restarts != 1 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	if after.Algorithm != "page:dense" || after.MemLimit != 60<<20 || len(after.SettingsLost) != 0 {
+		t.Errorf("algorithm %s, limit %d, lost %q", after.Algorithm, after.MemLimit, after.SettingsLost)
+	}
+	mustRun(t, commandTimeout, "verify", dir) // a command of the first program
+}
+
+// TestUpgradeOfOtherFormats has programs that find an image or a memory of requests of another
+// version, or that have another channel to the keeper: each is refused in a line, and the old worker
+// goes on.
+func TestUpgradeOfOtherFormats(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	accessPage(t, dir, "write")
+	before := statusOf(t, dir)
+	stored, _ := image(t, before.KeeperPID)
+	// The keeper repairs what it has before it starts a program, which changes it then.
+	change := func(f *os.File) string {
+		return fmt.Sprintf("printf '\143' | dd of=%s bs=1 seek=8 conv=notrunc 2>/dev/null\nexec %s \"$@\"\n", f.Name(), serverBeside(binary(t)))
+	}
+	for name, c := range map[string]struct{ script, says string }{
+		"image":    {change(stored), "memory image of another version: version 99, this program reads "},
+		"requests": {change(requestsOf(t, before.KeeperPID)), "the memory of requests is of another version, or damaged: version 99, this program has "},
+		"channel":  {"echo '{\"prepared\":99}' >&4\nsleep 60\n", "another version of the channel to its keeper: 99, this keeper has "},
+	} {
+		other := filepath.Join(tempDir(t), name)
+		if err := os.WriteFile(other, []byte("#!/bin/sh\n"+c.script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, commandTimeout, "upgrade", "--binary", other, dir)
+		if r.Code != 1 || !strings.Contains(r.Stderr, c.says) || strings.Count(r.Stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d: %q, want %q", name, r.Code, r.Stderr, c.says)
+		}
+		accessPage(t, dir, "read")
+		if after := statusOf(t, dir); after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
+			t.Errorf("%s: before %+v, after %+v", name, before, after)
+		}
+	}
+	mustRun(t, commandTimeout, "upgrade", dir)
 }
 
 // requestsOf opens the memory of requests that a process holds.
