@@ -142,8 +142,8 @@ func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fus
 	return []byte(n.target), fuse.OK
 }
 
-// hotAttributes are the files of /sys/class/zram-control. There are none where there can be no extra
-// devices.
+// hotAttributes are the files of /sys/class/zram-control. There are none where there can be no
+// extra devices.
 func (a *attributes) hotAttributes() []attribute {
 	if a.cfg.Add == nil || a.cfg.Remove == nil {
 		return nil

@@ -52,8 +52,9 @@ func socketsOf(t testing.TB, dir string) []string {
 	return names
 }
 
-// TestNamesAreTaken has another user take abstract names like those of a device's sockets before the
-// device is there: it is upgraded, verified and filled all the same, also by workers that come later.
+// TestNamesAreTaken has another user take abstract names like those of a device's sockets before
+// the device is there: it is upgraded, verified and filled all the same, also by workers that come
+// later.
 func TestNamesAreTaken(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -258,8 +258,8 @@ func TestUpgradeInUse(t *testing.T) {
 }
 
 // TestUpgradeOfOtherFormats has programs that find an image or a memory of requests of another
-// version, or that have another channel to the keeper: each is refused in a line, and the old worker
-// goes on.
+// version, or that have another channel to the keeper: each is refused in a line, and the old
+// worker goes on.
 func TestUpgradeOfOtherFormats(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -160,7 +160,7 @@ func TestCommandLineWins(t *testing.T) {
 	if o.cfg.Disksize != 2<<30 || o.swap.Priority != 7 || o.said.How != flagVerbose || o.swap.Tune != tune.Keep || o.swap.Keep {
 		t.Errorf("%+v %+v %q", o.cfg, o.swap, o.said.How)
 	}
-	if c.IsSet(flagTune) || !c.IsSet(flagPriority) {
+	if c.IsSet(flagQuiet) || !c.IsSet(flagPriority) {
 		t.Error("the wrong flags are set")
 	}
 }

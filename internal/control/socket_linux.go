@@ -43,8 +43,8 @@ func socketName(dir string, mount int) string {
 // connection, which lives as long as the data file, also when its mount is hidden.
 func importName(dir string, connection int) string { return socketName(dir, connection) + "-import" }
 
-// abstractName is the part of the name of an abstract socket that other users know. What follows
-// none can guess, and so not take first.
+// abstractName is the part of the name of an abstract socket that other users know. They cannot
+// guess what follows, and so not take the name first.
 func abstractName(name string) string { return "@zramfs/" + name + "." }
 
 // unixSockets lists the sockets of the network namespace.

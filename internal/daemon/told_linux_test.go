@@ -63,7 +63,8 @@ func TestHotAnswersAgain(t *testing.T) {
 	}
 }
 
-// A worker that takes over is told since when the device can be opened, on a clock that is never set.
+// A worker that takes over is told since when the device can be opened, on a clock that is never
+// set.
 func TestUptime(t *testing.T) {
 	from, to, err := os.Pipe()
 	if err != nil {
