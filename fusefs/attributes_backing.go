@@ -38,8 +38,6 @@ func (a *attributes) setBacking(request uint64, text []byte) error {
 		return syscall.EBUSY
 	case sysfstext.Word(text) == "":
 		return syscall.ENOENT
-	case a.cfg.SetBacking == nil:
-		return refuse("backing_dev: the keeper is of a version without backing devices; make the device anew")
 	}
 	return a.cfg.SetBacking(numberOf(request), sysfstext.Word(text))
 }

@@ -85,7 +85,7 @@ func (a *attributes) reset(request uint64, text []byte) error {
 	}
 	defer a.setting.Unlock()
 	if a.cfg.Uninitialised {
-		if a.cfg.SetBacking != nil && a.cfg.Backing != nil && a.cfg.Backing() != "" {
+		if a.cfg.Backing != nil && a.cfg.Backing() != "" {
 			if err := a.cfg.SetBacking(numberOf(request), ""); err != nil {
 				return err
 			}

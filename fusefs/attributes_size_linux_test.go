@@ -68,10 +68,6 @@ func TestResetOfBacking(t *testing.T) {
 	if limit := a.cfg.Store.Stats().MemLimit; limit != 0 {
 		t.Errorf("a limit of %d bytes is left", limit)
 	}
-	a.cfg.SetBacking, path = nil, "/a/path"
-	if err := a.reset(4, []byte("1")); err != nil {
-		t.Errorf("of a keeper that knows of none: %v", err)
-	}
 }
 
 // A device whose data file is open, or has a request, keeps what it has, and can be opened then.

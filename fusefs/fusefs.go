@@ -68,7 +68,7 @@ type Config struct {
 	Backing func() string
 	// SetBacking opens one for a device that has no size yet, in place of the one before. It
 	// returns ErrLeft once this server is to stop; the next server calls it with the same request
-	// then. If nil, there can be none.
+	// then. It is needed where Uninitialised.
 	SetBacking func(request uint64, path string) error
 	// Add makes an extra device of the directory and returns its number; Remove ends a device
 	// without a user. Both return ErrLeft once this server is to stop; the next server calls them
