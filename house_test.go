@@ -106,6 +106,7 @@ var seams = map[string][]string{
 	"github.com/ebitengine/purego":  {"gpu/driver"},
 	"github.com/prometheus/":        {"internal/monitor"},
 	"github.com/rivo/uniseg":        {"internal/term"},
+	"github.com/klauspost/cpuid":    {"codec/internal/impl"},
 	"go.yaml.in/yaml":               {"internal/kubelet", "internal/cluster"},
 	"golang.org/x/perf":             {"tools/bench"},
 }

@@ -10,4 +10,6 @@ require (
 	golang.org/x/sys v0.49.0
 )
 
+require github.com/klauspost/cpuid/v2 v2.4.2 // indirect
+
 replace github.com/zramfs/zramfs => ../..

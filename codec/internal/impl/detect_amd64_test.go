@@ -8,36 +8,27 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/cpu"
+	"github.com/klauspost/cpuid/v2"
 )
 
 // A processor that lacks one of the things which the code for AVX2 uses gets none of that code, and
 // none for AVX-512 either. LZCNT must not be forgotten: where it is missing it is another
 // instruction, and makes other pages of what is swapped.
 func TestEverythingUsedIsAskedFor(t *testing.T) {
-	before := cpu.X86
-	t.Cleanup(func() { cpu.X86 = before })
-	x := &cpu.X86
-	features := map[string]*bool{
-		"AVX2": &x.HasAVX2, "BMI1": &x.HasBMI1, "BMI2": &x.HasBMI2, "LZCNT": &x.HasLZCNT, "SSSE3": &x.HasSSSE3, "OSXSAVE": &x.HasOSXSAVE,
-	}
-	for _, has := range []*bool{
-		&x.HasCX16, &x.HasPOPCNT, &x.HasSSE42, &x.HasFMA, &x.HasAVX512F, &x.HasAVX512BW, &x.HasAVX512CD, &x.HasAVX512DQ, &x.HasAVX512VL,
-		&x.HasAVX512VBMI, &x.HasAVX512VBMI2,
-	} {
-		*has = true
-	}
-	for _, has := range features {
-		*has = true
-	}
+	before := cpuid.CPU
+	t.Cleanup(func() { cpuid.CPU = before })
+	features := []cpuid.FeatureID{cpuid.AVX2, cpuid.BMI1, cpuid.BMI2, cpuid.LZCNT, cpuid.SSSE3, cpuid.OSXSAVE}
+	cpuid.CPU.Enable(features...)
+	cpuid.CPU.Enable(cpuid.CX16, cpuid.POPCNT, cpuid.SSE42, cpuid.FMA3, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512CD, cpuid.AVX512DQ, cpuid.AVX512VL,
+		cpuid.AVX512VBMI, cpuid.AVX512VBMI2)
 	if got := detected(); !slices.Equal(got, []Set{AVX512, AVX2}) {
 		t.Fatalf("with everything: %v", got)
 	}
-	for name, has := range features {
-		*has = false
+	for _, feature := range features {
+		cpuid.CPU.Disable(feature)
 		if got := detected(); len(got) != 0 {
-			t.Errorf("without %s: %v", name, got)
+			t.Errorf("without %s: %v", feature, got)
 		}
-		*has = true
+		cpuid.CPU.Enable(feature)
 	}
 }
