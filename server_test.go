@@ -23,7 +23,7 @@ var serverPackages = strings.Fields(`
 	github.com/klauspost/compress/internal/cpuinfo github.com/klauspost/compress/internal/le
 	github.com/klauspost/compress/internal/regmask github.com/klauspost/compress/internal/snapref
 	github.com/klauspost/compress/zstd github.com/klauspost/compress/zstd/internal/xxhash
-	github.com/moby/sys/mountinfo golang.org/x/sys/cpu golang.org/x/sys/unix`)
+	github.com/moby/sys/mountinfo github.com/klauspost/cpuid/v2 github.com/klauspost/cpuid/v2/topology golang.org/x/sys/unix`)
 
 // heavyPackages are of the standard library and have no place in the server.
 var heavyPackages = []string{"net/http", "text/template", "html/template", "crypto/tls", "regexp", "archive/tar", "compress/gzip"}
