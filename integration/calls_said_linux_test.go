@@ -25,11 +25,11 @@ func TestCallsAreSaid(t *testing.T) {
 		{"worker", "getdents64", 1, true, "serving may wait for memory: readdirent /proc/self/task: cannot allocate memory"},
 		{"worker", "mlockall", 1, true, "memory cannot be locked"},
 		{"worker", "bind", 1, true, "imports will not be possible: "},
-		{"mount", "getdents64", 1, true, "replacing a worker may wait for memory: readdirent /proc/self/task: cannot allocate memory"},
-		{"mount", "fstatfs", 1, false, "a new worker may wait for the program's file: cannot allocate memory"},
-		{"mount", "mlockall", 1, true, "memory cannot be locked"},
-		{"mount", "bind", 1, true, "upgrade, verify, export and import are not possible: no directory for the sockets: listen unix "},
-		{"mount", "mkdirat", 2, true, "any local user can connect to the sockets of upgrade, verify, export and import, and is refused: no directory"},
+		{"keeper", "getdents64", 1, true, "replacing a worker may wait for memory: readdirent /proc/self/task: cannot allocate memory"},
+		{"keeper", "fstatfs", 1, false, "a new worker may wait for the program's file: cannot allocate memory"},
+		{"keeper", "mlockall", 1, true, "memory cannot be locked"},
+		{"keeper", "bind", 1, true, "upgrade, verify, export and import are not possible: no directory for the sockets: listen unix "},
+		{"keeper", "mkdirat", 1, true, "any local user can connect to the sockets of upgrade, verify, export and import, and is refused: no directory"},
 	} {
 		arm := armed{N: c.n, Again: c.again, Roles: []string{c.role}, Calls: []string{c.call}}
 		a := inForeground(t, s, &arm)

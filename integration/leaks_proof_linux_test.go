@@ -42,7 +42,7 @@ func TestLeaksAreSeen(t *testing.T) {
 	all := strings.Join(found, "\n")
 	for _, want := range []string{
 		"mount on " + dir, "loop device " + loop + " on " + data(dir),
-		fmt.Sprintf("process %d: @zramfs mount", statusOf(t, dir).PID),
+		fmt.Sprintf("process %d: @zramfsd keeper", statusOf(t, dir).PID),
 		fmt.Sprintf("child process %d: sleep 60", child.Process.Pid),
 		fmt.Sprintf("descriptor %d of the tests: %s", file.Fd(), data(dir)),
 	} {

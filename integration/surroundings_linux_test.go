@@ -104,22 +104,16 @@ func TestImportOfFIFO(t *testing.T) {
 	}
 }
 
-// TestLimitedProcess has too few descriptors, or too little address space: that is said in one
-// line, before anything is done.
+// TestLimitedProcess has too little address space: that is said in one line, before anything is
+// done.
 func TestLimitedProcess(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
 	t.Cleanup(func() { takeBack(t, dir) })
-	for limit, want := range map[string]string{
-		"-n 3":       "fewer than 64 open files are allowed (ulimit -n)",
-		"-n 63":      "fewer than 64 open files are allowed (ulimit -n)",
-		"-v 1800000": "address space are allowed (ulimit -v)",
-	} {
-		script := "ulimit " + limit + " && exec \"$0\" mount --size 64M \"$1\""
-		r := runCommand(t, commandTimeout, exec.Command("sh", "-c", script, binary(t), dir))
-		if r.Code != 1 || !strings.Contains(r.Stderr, want) || strings.Count(r.Stderr, "\n") != 1 {
-			t.Errorf("ulimit %s: exit code %d: %q", limit, r.Code, r.Stderr)
-		}
+	const script = "ulimit -v 1800000 && exec \"$0\" mount --size 64M \"$1\""
+	r := runCommand(t, commandTimeout, exec.Command("sh", "-c", script, binary(t), dir))
+	if r.Code != 1 || !strings.Contains(r.Stderr, "address space are allowed (ulimit -v)") || strings.Count(r.Stderr, "\n") != 1 {
+		t.Errorf("exit code %d: %q", r.Code, r.Stderr)
 	}
 }
