@@ -61,7 +61,7 @@ grep -E '^(NoNewPrivs|Seccomp|CapBnd):' /proc/$pid/status
 show $unit Names | tr ' ' '\n' | sort
 systemctl reload $unit; echo reload $?
 zramfs events /run/zram | grep -c upgraded
-worker=$(pgrep -P $pid -f -- --work); kill -9 $worker
+worker=$(pgrep -P $pid -f 'zramfsd worker'); kill -9 $worker
 until_is died 'zramfs events /run/zram | grep -o died'
 zramfs verify /run/zram > /dev/null; echo verify $?
 cd /run/zram/block/zram0
@@ -165,7 +165,8 @@ func TestSwapF067Systemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	binds := []string{"--bind=/dev/fuse", "--bind=/dev/loop-control", "--bind=" + dir + ":/boot-test",
-		"--bind-ro=" + binary(t) + ":/usr/bin/zramfs", "--bind-ro=" + filepath.Join(units, "zramfs@.service") + ":/usr/lib/systemd/system/zramfs@.service",
+		"--bind-ro=" + binary(t) + ":/usr/bin/zramfs", "--bind-ro=" + serverBeside(binary(t)) + ":/usr/bin/zramfsd",
+		"--bind-ro=" + filepath.Join(units, "zramfs@.service") + ":/usr/lib/systemd/system/zramfs@.service",
 		"--bind-ro=" + filepath.Join(units, "zramfs-sleep@.service") + ":/usr/lib/systemd/system/zramfs-sleep@.service",
 		"--bind-ro=" + binary(t) + ":/usr/lib/systemd/system-generators/zramfs-generator", "--setenv=ZRAMFS_GENERATOR_ROOT=/",
 		"--bind-ro=" + dir + "/sleep.conf:/etc/systemd/system/systemd-suspend.service.d/fake.conf", "--bind-ro=" + dir + "/sleep.conf:/etc/systemd/system/systemd-hibernate.service.d/fake.conf",

@@ -15,7 +15,7 @@ import (
 )
 
 // room is the size of the file system for programs: two versions of them, in bytes.
-const room = 64 << 20
+const room = 128 << 20
 
 // Install copies programs of the pod's image to the node, each to its name below Programs(dir), and
 // returns whether these are others than before. dir becomes a file system in memory, from which
