@@ -87,7 +87,7 @@ const lattice = `
 	integration/guest: integration/guest/boot internal/require
 	integration/guest/agent: integration/guest/boot
 	internal/dicttest: codec internal/pages
-	tools/bench: codec internal/pages/pagefile internal/pmqos internal/term loopsetup
+	tools/bench: internal/pages/pagefile internal/term internal/zramfsd loopsetup
 	tools/criteria: internal/criteria
 	tools/gpucheck: gpu internal/pages
 	tools/manuals: internal/command

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // userHertz is the unit of the times in /proc, the same on every Linux that Go runs
@@ -82,7 +84,7 @@ type census struct {
 // A party is whose tasks a census tells apart. It is immutable.
 type party struct {
 	load   int    // the process number of the load
-	server string // the path of the zramfs program, empty where there is none
+	server string // the path of the zramfs program, its server in the same directory; empty for none
 }
 
 // count takes a census. A process that ends while it is taken is left out.
@@ -126,7 +128,7 @@ func (p party) roleOf(pid int) role {
 		return roleLoad
 	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err == nil && p.server != "" && path == p.server {
+	if err == nil && p.server != "" && (path == p.server || path == filepath.Join(filepath.Dir(p.server), zramfsd.Name)) {
 		return roleServer
 	}
 	return roleOther

@@ -48,11 +48,22 @@ func build(t *testing.T, what string) string {
 	return path
 }
 
+// buildZramfs builds zramfs and its server next to it.
+func buildZramfs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", dir+"/", "github.com/zramfs/zramfs/cmd/...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build zramfs: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "zramfs")
+}
+
 // A whole run on the real program: figures for both devices, and nothing left.
 func TestRunMeasuresBoth(t *testing.T) {
 	needEverything(t)
 	testPool(t)
-	zramfs := build(t, "github.com/zramfs/zramfs/cmd/zramfs")
+	zramfs := buildZramfs(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"-binary", zramfs, "-size", "64M", "-rounds", "1", "-runtime", "150ms", "-json"}, io.Discard)
 	if err != nil {
@@ -135,7 +146,7 @@ func wantNothingLeft(t *testing.T, output string) {
 func TestInterruptLeavesNothing(t *testing.T) {
 	needEverything(t)
 	testPool(t)
-	zramfs, bench := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), build(t, "github.com/zramfs/zramfs/tools/bench")
+	zramfs, bench := buildZramfs(t), build(t, "github.com/zramfs/zramfs/tools/bench")
 	for moment, signal := range map[string]syscall.Signal{
 		"filling zramfs":    unix.SIGTERM,
 		"read 1 MiB":        unix.SIGINT,
@@ -184,7 +195,7 @@ func TestReaderThatEndsLeavesNothing(t *testing.T) {
 	require.Command(t, "fio")
 	require.Command(t, "losetup")
 	testPool(t)
-	zramfs, bench := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), build(t, "github.com/zramfs/zramfs/tools/bench")
+	zramfs, bench := buildZramfs(t), build(t, "github.com/zramfs/zramfs/tools/bench")
 	t.Setenv("TMPDIR", t.TempDir())
 	tool := exec.Command(bench, "-binary", zramfs, "-anchor", "none", "-size", "16M", "-rounds", "1", "-runtime", "100ms")
 	progress, err := tool.StderrPipe()
@@ -220,7 +231,7 @@ func zramDevices(t *testing.T) []string {
 func TestFailedSetUpLeavesNothing(t *testing.T) {
 	needEverything(t)
 	testPool(t)
-	zramfs := build(t, "github.com/zramfs/zramfs/cmd/zramfs")
+	zramfs := buildZramfs(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	before := zramDevices(t)
 	fio, err := exec.LookPath("fio")
@@ -256,7 +267,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	require.FUSE(t)
 	require.Command(t, "fio")
 	testPool(t)
-	zramfs := build(t, "github.com/zramfs/zramfs/cmd/zramfs")
+	zramfs := buildZramfs(t)
 	failing := filepath.Join(t.TempDir(), "failing")
 	if err := os.WriteFile(failing, []byte("#!/bin/sh\n"+zramfs+` "$@" && [ "$1" != mount ]`+"\n"), 0o755); err != nil {
 		t.Fatal(err)

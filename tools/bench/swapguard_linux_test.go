@@ -121,7 +121,7 @@ func TestGuardActsAfterItsLimit(t *testing.T) {
 // The connection of a loop device can be ended: users that wait for the server get an error.
 func TestGuardAbortsTheConnection(t *testing.T) {
 	needEverything(t)
-	opts, err := parse([]string{"-binary", build(t, "github.com/zramfs/zramfs/cmd/zramfs"), "-size", "64M"}, os.Stderr)
+	opts, err := parse([]string{"-binary", buildZramfs(t), "-size", "64M"}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

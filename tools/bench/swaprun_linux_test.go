@@ -64,7 +64,7 @@ func readCluster(t *testing.T) string {
 func TestShowRuns(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := buildZramfs(t), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"show", "-binary", zramfs, "-limit", "48M"}, io.Discard)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestShowRuns(t *testing.T) {
 // Swap is turned on and off on both devices, and nothing is left.
 func TestStartRuns(t *testing.T) {
 	needSwap(t)
-	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := buildZramfs(t), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"start", "-binary", zramfs, "-size", "64M", "-rounds", "2", "-json"}, io.Discard)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestStartRuns(t *testing.T) {
 func TestSwapRunMeasuresBoth(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := buildZramfs(t), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-touches", "2000", "-page-clusters", "0,5", "-json"}, io.Discard)
 	if err != nil {
@@ -195,7 +195,7 @@ func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan strin
 func TestInterruptedSwapLeavesNothing(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := buildZramfs(t), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	tool, said := startSwapTool(t, zramfs)
 	if err := tool.Process.Signal(unix.SIGINT); err != nil {
@@ -215,7 +215,7 @@ func TestInterruptedSwapLeavesNothing(t *testing.T) {
 func TestKilledToolLeavesNoSwap(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := buildZramfs(t), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	tool, _ := startSwapTool(t, zramfs)
 	if err := tool.Process.Signal(unix.SIGKILL); err != nil {
