@@ -95,7 +95,7 @@ var Metrics = []Metric{
 	{MemoryParts, Gauge, []string{"kind"}, "Memory of the device by kind: objects, waste, index, reserve, process and slots; together all that it takes"},
 	{Saved, Gauge, nil, "What programs have in swap, less the memory that the device takes; negative where the device costs more"},
 	{SwapSize, Gauge, nil, "Size of the device's swap areas; absent where it is no swap"},
-	{SwapUsed, Gauge, nil, "Used part of the swap areas, without the ballast of zramfs slots"},
+	{SwapUsed, Gauge, nil, "Used part of the swap areas, without the ballast of zramfsd"},
 	{swapPrograms, Gauge, nil, "Memory of programs that is in swap and not in memory"},
 	{swapCopies, Gauge, nil, "Pages in swap that are in memory as well"},
 	{swapFreed, Gauge, nil, "Stored pages that programs have freed and the kernel has not given back"},
