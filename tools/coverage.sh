@@ -11,7 +11,7 @@ set -euo pipefail
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 module=$(go list -m)
 # What users run, without the tools and helpers of tests.
-packages=$(printf "$module/%s/...,"  cmd codec dist fusefs gpu loopsetup procpages store telemetry)
+packages=$(printf "$module/%s/...,"  cmd codec dist fusefs gpu internal loopsetup store)
 
 collect() {
 	# Tests build further programs, as other users too, which write to the directory themselves.
