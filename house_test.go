@@ -46,7 +46,7 @@ const lattice = `
 	internal/prefetch: internal/host internal/procpages internal/term
 	internal/helper: internal/prefetch loopsetup
 	internal/ballast: internal/host
-	internal/status: internal/telemetry/latency
+	internal/status: codec internal/telemetry/latency
 	internal/pmqos: internal/host internal/status
 	internal/tune: internal/pmqos
 	internal/uprecord: internal/ballast internal/tune loopsetup
@@ -56,10 +56,9 @@ const lattice = `
 	internal/swapdev: internal/helper internal/imageio internal/notify internal/uprecord internal/zramfsd
 	internal/bundle: internal/swapdev
 	internal/dictionary: codec internal/term
-	internal/daemon: internal/control internal/zramfsd
 	internal/kubelet: internal/host
 	internal/podswap: internal/host
-	internal/doctor: internal/daemon internal/imageio internal/kubelet internal/podswap internal/tune loopsetup
+	internal/doctor: internal/imageio internal/kubelet internal/podswap internal/tune internal/zramfsd loopsetup
 	internal/estimate: codec internal/sample
 	internal/config: internal/host internal/safeopen internal/term
 	internal/generator: internal/config
@@ -77,7 +76,8 @@ const lattice = `
 	internal/zramview: internal/swapdev
 	internal/command: internal/alerts internal/bench internal/bundle internal/dictionary internal/doctor internal/estimate internal/generator internal/limitedswap internal/nodepod internal/reclaim internal/settings internal/top internal/web internal/zramctl internal/zramview
 	cmd/zramfs: internal/command
-	internal/server: internal/daemon internal/notify internal/uprecord
+	internal/daemon: internal/control internal/zramfsd
+	internal/server: internal/daemon internal/notify internal/safeopen internal/uprecord
 	cmd/zramfsd: internal/server
 
 	internal/require: internal/pages/pagefile

@@ -11,6 +11,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/dictionary"
 	"github.com/zramfs/zramfs/internal/imageio"
+	"github.com/zramfs/zramfs/internal/safeopen"
 	"github.com/zramfs/zramfs/internal/sample"
 	"github.com/zramfs/zramfs/internal/term"
 )
@@ -124,9 +125,9 @@ func parseAlgorithm(name string) (codec.Algorithm, error) {
 	if err != nil {
 		return a, usageError("dictionary %s: %w", file, err)
 	}
-	data, err := imageio.ReadDictionary(path)
+	data, err := safeopen.Read(path, codec.MaxDictionary)
 	if err != nil {
-		return a, usageError("dictionary %s: %w", file, err)
+		return a, usageError("dictionary: %w", err)
 	}
 	if a, err = a.WithDictionary(path, data); err != nil {
 		return a, usageError("%w", err)

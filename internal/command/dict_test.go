@@ -145,11 +145,11 @@ func TestMountRefusesDictionaries(t *testing.T) {
 	}
 	for file, word := range map[string]string{
 		filepath.Join(base, "none"): "no such file",
-		base:                        "not a regular file",
+		base:                        "no regular file",
 		write("empty", nil):         "bad dictionary",
 		write("noise", pages.Generate(pages.Random, 1, 1)[0]): "not in the format of zstd --train",
-		write("large", make([]byte, codec.MaxDictionary+1)):   "114688 bytes allowed",
-		"/dev/zero":   "not a regular file",
+		write("large", make([]byte, codec.MaxDictionary+1)):   "has more than 114688 bytes",
+		"/dev/zero":   "no regular file",
 		base + "/a b": "spaces",
 	} {
 		for _, command := range []string{"mount", "up"} {

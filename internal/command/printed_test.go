@@ -11,11 +11,12 @@ import (
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/journal"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // zramctl's own words need no device.
 func TestZramctlHelpAndVersion(t *testing.T) {
-	for arg, want := range map[string]string{"--help": "IN-SWAP", "--version": "zramctl from zramfs " + programVersion() + "\n"} {
+	for arg, want := range map[string]string{"--help": "IN-SWAP", "--version": "zramctl from zramfs " + zramfsd.Version(release) + "\n"} {
 		var out, failed strings.Builder
 		if code := runZramctl([]string{"zramctl", arg}, &out, &failed); code != exitOK || !strings.Contains(out.String(), want) || failed.String() != "" {
 			t.Errorf("%s: %d, %q, %q", arg, code, out.String(), failed.String())

@@ -94,12 +94,9 @@ func printVersion(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// programVersion is the version alone, as status shows it.
-func programVersion() string { return readBuildInfo().Version }
-
 func readBuildInfo() buildInfo {
 	b := buildInfo{
-		Version:  "devel",
+		Version:  zramfsd.Version(release),
 		Revision: "unknown",
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -111,17 +108,11 @@ func readBuildInfo() buildInfo {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.take(info)
 	}
-	if release != "" {
-		b.Version = release
-	}
 	return b
 }
 
-// take reads the build information that the Go command left in the binary.
+// take reads the revision that the Go command left in the binary.
 func (b *buildInfo) take(info *debug.BuildInfo) {
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
-	}
 	modified := false
 	for _, s := range info.Settings {
 		switch s.Key {

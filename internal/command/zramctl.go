@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/zramctl"
+	"github.com/zramfs/zramfs/internal/zramfsd"
 )
 
 // isZramctl reports whether the program was started by the name of zramctl.
@@ -52,7 +53,7 @@ func zramctlAction(out io.Writer, words []string) error {
 		_, err := io.WriteString(out, zramctl.HelpText(columnHelp()))
 		return err
 	case zramctl.Version:
-		_, err := fmt.Fprintf(out, "zramctl from zramfs %s\n", programVersion())
+		_, err := fmt.Fprintf(out, "zramctl from zramfs %s\n", zramfsd.Version(release))
 		return err
 	}
 	found, err := swapdev.Find()

@@ -64,7 +64,7 @@ func (w *worker) status(loops []string) status.Status {
 		CPUSeconds:         w.cpuTime().Seconds(),
 
 		Codecs:       codecStatus(stats),
-		Instructions: Instructions(),
+		Instructions: status.ReadInstructions(),
 		IO:           ioStatus(stats),
 		Operations:   operations,
 		Batches:      batches,
@@ -111,19 +111,6 @@ func memoryStatus(s store.Stats) status.Memory {
 
 		RecountedSegments: s.RecountedSegments,
 	}
-}
-
-// Instructions returns the instruction sets of this process and the codecs' choice among them. All
-// of it is known since the program started.
-func Instructions() status.Instructions {
-	sets := codec.InstructionSets()
-	s := status.Instructions{Detected: sets.Detected, Usable: sets.Usable, Codecs: []status.Implementation{}}
-	for _, a := range codec.Comparable() {
-		if v := a.Variants()[0]; v.Set != "" {
-			s.Codecs = append(s.Codecs, status.Implementation{Name: v.Name, Set: v.Set})
-		}
-	}
-	return s
 }
 
 func ioStatus(s store.Stats) status.IO {

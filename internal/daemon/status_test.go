@@ -129,7 +129,7 @@ func TestRefusal(t *testing.T) {
 // The status names the instruction sets of this process, plain Go last, and an implementation that
 // may be used for each codec.
 func TestInstructions(t *testing.T) {
-	got := Instructions()
+	got := status.ReadInstructions()
 	for _, sets := range [][]string{got.Detected, got.Usable} {
 		if len(sets) == 0 || sets[len(sets)-1] != "generic" {
 			t.Errorf("%q does not end with generic", sets)

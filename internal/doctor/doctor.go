@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/kubelet"
@@ -40,7 +39,7 @@ type Machine struct {
 // Local returns this machine. The caller sets Engines and the priorities.
 func Local() Machine {
 	protections := func() []status.Protection { return protect.CheckMachine(zramfsd.Tasks()) }
-	return Machine{Root: host.Local, protections: protections, instructions: daemon.Instructions, noswap: tryNoswap}
+	return Machine{Root: host.Local, protections: protections, instructions: status.ReadInstructions, noswap: tryNoswap}
 }
 
 // A Finding is the outcome of one check of the machine.

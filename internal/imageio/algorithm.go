@@ -3,11 +3,7 @@
 package imageio
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 
 	"github.com/zramfs/zramfs/codec"
 )
@@ -27,24 +23,4 @@ func DeviceAlgorithm(name string, dictionary []byte, kinds []Kind) (codec.Algori
 		return a, fmt.Errorf("the device's algorithm: dictionary %s: %w", file, err)
 	}
 	return a, nil
-}
-
-// errNoFile means that a path does not name a regular file.
-var errNoFile = errors.New("not a regular file")
-
-// ReadDictionary reads a dictionary file. It stops one byte beyond the largest valid size.
-func ReadDictionary(path string) (data []byte, err error) {
-	info, err := os.Stat(path) // before opening: a pipe would be waited for
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode()&fs.ModeType != 0 {
-		return nil, errNoFile
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(io.LimitReader(f, codec.MaxDictionary+1))
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/zramfs/zramfs/internal/term"
 )
 
+// errNoFile means that a path does not name a regular file.
+var errNoFile = errors.New("not a regular file")
+
 // A snapshotFile reads a snapshot block by block, from the beginning as often as needed, and has
 // its objects decompressed. One goroutine uses it.
 type snapshotFile struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/notify"
 	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/internal/safeopen"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zramfsd"
@@ -76,7 +77,7 @@ func keeperConfig(c zramfsd.Config, descriptors int) (daemon.Config, error) {
 // sayReady prints the path of the data file for the user of the foreground, and notifies
 // the service manager.
 func sayReady(c zramfsd.Config, r *status.Report) error {
-	data := filepath.Join(r.Dir, "dev", "zram0")
+	data := filepath.Join(r.Dir, status.DataFile)
 	if !c.Quiet {
 		if _, err := fmt.Println(data); err != nil {
 			return err
@@ -129,7 +130,7 @@ func withDictionary(a codec.Algorithm, dictionary []byte) (codec.Algorithm, erro
 	}
 	var err error
 	if dictionary == nil {
-		dictionary, err = os.ReadFile(file)
+		dictionary, err = safeopen.Read(file, codec.MaxDictionary)
 	}
 	if err == nil {
 		a, err = a.WithDictionary(file, dictionary)

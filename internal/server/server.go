@@ -7,7 +7,7 @@
 //	zramfsd ballast FLAG... -- AREA...   makes the kernel free swap slots
 //
 // A device locks all of the program in memory, so it links little: no command, no HTTP, no
-// templates. house_test.go lists what it imports.
+// templates. server_test.go lists its packages.
 package server
 
 import (

@@ -13,6 +13,9 @@ import (
 // ServerName is the name that ps and /proc/PID/comm show of a serving process.
 const ServerName = "zramfsd"
 
+// DataFile is the path of a device's data file below its mount point.
+const DataFile = "dev/zram0"
+
 // The first byte of an announcement.
 const (
 	announceReady = 'R'

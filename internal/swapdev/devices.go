@@ -25,7 +25,7 @@ import (
 const (
 	FSType     = "fuse.zramfs"    // in the mount table
 	DataDir    = "dev"            // below DIR, the mount of the data file
-	DataFile   = "dev/zram0"      // below DIR
+	DataFile   = status.DataFile  // below DIR
 	statusFile = "control/status" // below DIR
 )
 

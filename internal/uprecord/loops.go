@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -42,5 +43,5 @@ func Attached(loops []Loop, files ...string) (all []loopsetup.Info, err error) {
 
 // attached returns the recorded loop devices that are on the device's data file.
 func (rec Record) attached() ([]loopsetup.Info, error) {
-	return Attached(rec.Loops, DetachedData, filepath.Join(rec.Dir, "dev", "zram0"))
+	return Attached(rec.Loops, DetachedData, filepath.Join(rec.Dir, status.DataFile))
 }
