@@ -62,6 +62,7 @@ The command line:
 	    internal/notify      tells a service manager how far a service is
 	    internal/prefetch    what of a process is swapped out, and bringing it back
 	    internal/tune        parameters of the kernel: set and restored
+	    internal/zswap       the kernel's zswap as the hot tier of a device
 	    loopsetup            loop devices and swap
 	  internal/settings    changes what may be changed of a device in use
 	  internal/zramctl     the command line of zramctl, and the devices that it names

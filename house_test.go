@@ -53,12 +53,13 @@ const lattice = `
 	internal/idlework: internal/host internal/status store
 	internal/protect: internal/host internal/status
 	internal/zramfsd: fusefs internal/idlework internal/pmqos internal/protect
-	internal/swapdev: internal/helper internal/imageio internal/notify internal/uprecord internal/zramfsd
+	internal/zswap: internal/tune
+	internal/swapdev: internal/helper internal/imageio internal/notify internal/uprecord internal/zramfsd internal/zswap
 	internal/bundle: internal/swapdev
 	internal/dictionary: codec internal/term
 	internal/kubelet: internal/host
 	internal/podswap: internal/host
-	internal/doctor: internal/imageio internal/kubelet internal/podswap internal/tune internal/zramfsd loopsetup
+	internal/doctor: internal/imageio internal/kubelet internal/podswap internal/zramfsd internal/zswap loopsetup
 	internal/estimate: codec internal/sample
 	internal/config: internal/host internal/safeopen internal/term
 	internal/generator: internal/config

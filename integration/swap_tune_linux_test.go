@@ -27,7 +27,8 @@ func kernelParameters(t *testing.T) string {
 	var values []string
 	for _, path := range []string{"/proc/sys/vm/page-cluster", "/proc/sys/vm/swappiness", "/proc/sys/vm/watermark_scale_factor",
 		"/proc/sys/vm/watermark_boost_factor", "/sys/module/haltpoll/parameters/guest_halt_poll_ns",
-		"/sys/module/workqueue/parameters/default_affinity_scope"} {
+		"/sys/module/workqueue/parameters/default_affinity_scope", zswapParameters + "enabled", zswapParameters + "compressor",
+		zswapParameters + "max_pool_percent", zswapParameters + "accept_threshold_percent", zswapParameters + "shrinker_enabled"} {
 		text, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)

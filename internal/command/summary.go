@@ -22,6 +22,7 @@ type summary struct {
 	Algorithm string   `json:"algorithm"` // its algorithm
 	Loops     []string `json:"loops"`     // of swap areas; empty after mount
 	Priority  *int     `json:"priority"`  // of the swap areas; null after mount
+	Zswap     string   `json:"zswap"`     // its limit and compressor, where --zswap has it in front of the device
 	// Memory is null if the serving process was not asked.
 	Memory   *memorySummary `json:"memory"`
 	Warnings []string       `json:"warnings"` // what is missing, each with its consequence
@@ -110,6 +111,14 @@ func byCure(warnings []string) []string {
 func (s summary) swapText() string {
 	return fmt.Sprintf("%s of compressed swap is on: %s, priority %d, algorithm %s\n",
 		term.Size(s.Size), swapdev.AreaNames(s.Loops), *s.Priority, s.Algorithm)
+}
+
+// zswapText is the line of up about zswap.
+func (s summary) zswapText() string {
+	if s.Zswap == "" {
+		return ""
+	}
+	return "  zswap    keeps hot pages, " + s.Zswap + "; so it does for other swap devices\n"
 }
 
 func (s summary) memoryText() string {

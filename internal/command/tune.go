@@ -5,7 +5,9 @@ package command
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/zswap"
 )
 
 const flagTune = "tune"
@@ -22,4 +24,23 @@ func readTune(c *cli.Context) (string, error) {
 		return "", usageError("%s %q is neither %s nor %s", flagTune, value, tune.Keep, tune.Recommended)
 	}
 	return value, nil
+}
+
+const flagZswap = "zswap"
+
+func zswapFlag() cli.Flag {
+	return &cli.StringFlag{Name: flagZswap, Value: zswap.Off,
+		Usage: "`WHETHER` zswap keeps hot pages in front of the device: auto, on, off, or a share of RAM for it as 30%"}
+}
+
+// readZswap returns the value of --zswap. On a machine whose zswap will not do, on is an error.
+func readZswap(c *cli.Context, m host.Root) (zswap.Policy, error) {
+	p, err := zswap.Parse(c.String(flagZswap))
+	if err != nil {
+		return p, usageError("%w", err)
+	}
+	if p.Mode == zswap.On {
+		err = zswap.Unfit(m)
+	}
+	return p, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/tune"
 	"github.com/zramfs/zramfs/internal/zramfsd"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -48,6 +49,9 @@ func upCommand() *cli.Command {
 			slotsHelp + "\n\n" +
 			"With --tune recommended it sets " + tune.Help() + "; down restores what was there. Values that cannot be changed here, " +
 			"as in most containers, cost a line. Without it no parameter of the machine changes.\n\n" +
+			"With --zswap auto, on or a share of RAM, the kernel's zswap keeps pages that were used lately, at its own speed, and the device gets " +
+			"those that zswap writes back. auto does so where the kernel is fit for it (Linux 6.9, zsmalloc) and leaves zswap alone where it is on " +
+			"already. It is one for all swap devices of the machine; down restores what was there.\n\n" +
 			"When swapoff turns all its areas off, the device ends, and the kernel parameters get their old values; with --keep it stays, as " +
 			"/dev/zram0 does, until down.\n\n" +
 			"On a node of Kubernetes whose kubelet has failSwapOn true, which is its default, up refuses: swap would keep the kubelet from starting " +
@@ -62,6 +66,7 @@ func upCommand() *cli.Command {
 			areasFlag(),
 			slotsFlag(),
 			tuneFlag(),
+			zswapFlag(),
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe, or a kubelet refuses swap"},
 			&cli.BoolFlag{Name: flagAll, Usage: "turn on the devices of all sections of the configuration"},
@@ -180,6 +185,9 @@ func readSwapConfig(c *cli.Context, size uint64) (swapdev.SwapConfig, error) {
 	if s.Tune, err = readTune(c); err != nil {
 		return s, err
 	}
+	if s.Zswap, err = readZswap(c, host.Local); err != nil {
+		return s, err
+	}
 	if s.Slots, err = ballast.ParsePolicy(c.String(flagSlots)); err != nil {
 		return s, usageError("%w", err)
 	}
@@ -221,9 +229,12 @@ func summarizeUp(c *cli.Context, said *swapdev.Narration, u *swapdev.Up) error {
 	d, _ := swapdev.FindOne(u.Report.Dir) // without it the summary has no memory line
 	s := newSummary(u.Config, u.Report, d, said)
 	s.Loops, s.Priority = swapdev.LoopPaths(u.Device.Loops), &u.Swap.Priority
+	if u.Swap.Zswap.Mode != zswap.Off && zswap.Running(host.Local) {
+		s.Zswap = zswap.Describe(host.Local)
+	}
 	if said.How == flagJSON {
 		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}
-	_, err := fmt.Fprint(c.App.Writer, s.swapText(), s.memoryText(), s.warningText(), s.nextText("down"))
+	_, err := fmt.Fprint(c.App.Writer, s.swapText(), s.zswapText(), s.memoryText(), s.warningText(), s.nextText("down"))
 	return err
 }

@@ -25,7 +25,8 @@ func (r report) sides() []statusLine {
 		return s
 	}
 	if r.Usage != nil {
-		s = append(s, statusLine{"in swap", r.Usage.Words(r.Swap.Size)}, statusLine{"slots", r.use.SlotsWords()})
+		s = append(s, statusLine{"in swap", r.Usage.Words(r.Swap.Size)}, statusLine{"slots", r.use.SlotsWords()},
+			statusLine{"zswap", r.Usage.ZswapWords(r.use.Zswap)})
 	}
 	s = append(s,
 		statusLine{"served by", serverWords(r.Status, r.now)},

@@ -12,6 +12,7 @@ import (
 	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/tune"
+	"github.com/zramfs/zramfs/internal/zswap"
 )
 
 // The checks in this file never fail: a device works without what they look for.
@@ -29,17 +30,16 @@ func checkNoswap(m Machine) (Finding, error) {
 }
 
 func checkZswap(m Machine) (Finding, error) {
-	enabled, err := m.ModuleParameter("zswap", "enabled")
+	unfit := zswap.Unfit(m.Root)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ok("not in this kernel")
-	case err != nil:
-		return Finding{}, err
-	case enabled == "Y":
-		return warn("zswap is on: it compresses pages first, and those that it evicts are decompressed and compressed again here",
-			"echo N > /sys/module/zswap/parameters/enabled")
+	case unfit == nil && zswap.Running(m.Root):
+		return ok("it keeps hot pages, %s", zswap.Describe(m.Root))
+	case unfit == nil:
+		return ok("off; up --zswap auto has it keep hot pages at the kernel's speed")
+	case zswap.Running(m.Root):
+		return warn(unfit.Error(), "echo N > /sys/module/zswap/parameters/enabled")
 	}
-	return ok("off")
+	return ok("%s", unfit.Error())
 }
 
 // checkLog asks whether a background device can report a damaged page.

@@ -20,6 +20,28 @@ func (r Root) SwapUse() (u SwapUse) {
 	return u
 }
 
+// ZswapUse is what zswap holds and did, for all swap areas of the machine together. Its JSON is a
+// part of status --json.
+type ZswapUse struct {
+	Held uint64 `json:"held"` // bytes of pages, uncompressed
+	Pool uint64 `json:"pool"` // bytes of memory that they take
+	// Loads, Stores and WrittenBack count pages since the machine booted.
+	Loads       uint64 `json:"loads_total"`
+	Stores      uint64 `json:"stores_total"`
+	WrittenBack uint64 `json:"written_back_total"`
+}
+
+// ZswapUse returns the use of zswap (proc_meminfo(5) from Linux 5.19, /proc/vmstat from 6.1); zero
+// where the kernel has none.
+func (r Root) ZswapUse() (u ZswapUse) {
+	u.Pool, _ = r.kibibytes("proc/meminfo", "Zswap")
+	u.Held, _ = r.kibibytes("proc/meminfo", "Zswapped")
+	if stat, err := r.stat("proc/vmstat"); err == nil {
+		u.Loads, u.Stores, u.WrittenBack = stat["zswpin"], stat["zswpout"], stat["zswpwb"]
+	}
+	return u
+}
+
 // SwapTable returns the text of the kernel's table of swap areas (proc_swaps(5)). The error is
 // fs.ErrNotExist for a kernel without swap.
 func (r Root) SwapTable() (string, error) { return r.Read("proc/swaps") }

@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zramfsd"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -28,6 +29,7 @@ type SwapConfig struct {
 	Devices  int // loop devices, and so swap areas
 	Slots    ballast.Policy
 	Tune     string // tune.Keep or tune.Recommended
+	Zswap    zswap.Policy
 	Keep     bool   // the device outlasts its swap areas
 	Force    bool   // turn swap on even if that is not safe
 	Section  string // the section by which the device was asked for; empty for none

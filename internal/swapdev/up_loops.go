@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/internal/term"
 	"github.com/zramfs/zramfs/internal/tune"
 	"github.com/zramfs/zramfs/internal/uprecord"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -164,7 +165,7 @@ func (u *Up) keep() error {
 // devices, so that what they changed does not pass for what was there.
 func (u *Up) note() error {
 	rec := &u.record
-	*rec = uprecord.Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Keeper: u.Report.PID,
+	*rec = uprecord.Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Zswap: u.Swap.Zswap.String(), Keeper: u.Report.PID,
 		Discard: string(u.Swap.Discard), Section: u.Swap.Section}
 	if p, ok := host.Local.Process(rec.Keeper); ok {
 		rec.Started = p.Start
@@ -189,13 +190,32 @@ func (u *Up) note() error {
 // hide takes the data file out of sight.
 func (u *Up) hide() error { return hideData(u.Report.Dir, LoopPaths(u.Device.Loops)) }
 
-// tune sets kernel parameters, if asked for.
+// tune sets kernel parameters, if asked for, those of zswap among them.
 func (u *Up) tune() error {
-	if u.Swap.Tune != tune.Recommended {
-		return nil
+	var settings []tune.Setting
+	if u.Swap.Tune == tune.Recommended {
+		settings = tune.Settings(u.Machine)
 	}
 	defer uprecord.Lock(u.Machine)()
-	return applyTune(u.Out, u.Machine, tune.Settings(u.Machine), &u.record)
+	if u.putsZswap() {
+		settings = append(settings, zswap.Settings(u.Swap.Zswap.Share)...)
+	}
+	if len(settings) == 0 {
+		return nil
+	}
+	return applyTune(u.Out, u.Machine, settings, &u.record)
+}
+
+// putsZswap reports whether up puts zswap in front of the device: auto does so where it is fit, and
+// leaves it as it is where an administrator has it on.
+func (u *Up) putsZswap() bool {
+	switch u.Swap.Zswap.Mode {
+	case zswap.On:
+		return true
+	case zswap.Auto:
+		return zswap.Unfit(u.Machine) == nil && (!zswap.Running(u.Machine) || uprecord.Tunes(u.Machine, zswap.Enabled))
+	}
+	return false
 }
 
 // turnOff undoes turnOn for one area.

@@ -25,7 +25,11 @@ type Usage struct {
 	Freed uint64 `json:"freed_not_returned"`
 	// Ballast are slots that make the kernel free others.
 	Ballast uint64 `json:"ballast"`
-	// Saved is InSwap less the memory that the device takes; negative for a device that costs more.
+	// InZswap are pages that zswap holds in front of the device, uncompressed, and ZswapMemory what
+	// they take there: by the device's share of all used slots, since the kernel tells no more.
+	InZswap     uint64 `json:"in_zswap"`
+	ZswapMemory uint64 `json:"zswap_memory"`
+	// Saved is InSwap less the memory that device and zswap take; negative where they cost more.
 	Saved int64 `json:"saved"`
 }
 
@@ -37,6 +41,7 @@ type SwapUse struct {
 	All    uint64       // used slots of all areas of the machine
 	Total  uint64       // size of all areas of the machine
 	Stored uint64       // of the ballast, on kernels that write pages of zeros
+	Zswap  host.ZswapUse
 }
 
 // NewUsage returns the usage of a swap device; nil for other devices and without an answer.
@@ -48,13 +53,16 @@ func NewUsage(d Device) *Usage {
 	u := &Usage{Ballast: min(d.SwapUse.Slots.Ballast, swap.Used)}
 	programs := swap.Used - u.Ballast
 	if d.SwapUse.All > 0 { // the kernel does not say which areas the copies are in
-		u.Copies = min(programs, uint64(float64(d.SwapUse.Cached)*float64(swap.Used)/float64(d.SwapUse.All)))
+		share := float64(swap.Used) / float64(d.SwapUse.All)
+		u.Copies = min(programs, uint64(float64(d.SwapUse.Cached)*share))
+		u.InZswap = min(programs, uint64(float64(d.SwapUse.Zswap.Held)*share))
+		u.ZswapMemory = uint64(float64(d.SwapUse.Zswap.Pool) * share)
 	}
 	u.InSwap = programs - u.Copies
 	stored := d.Status.Memory.OrigDataSize
 	headers := uint64(len(d.Swaps)) * pageSize // of the areas
 	u.Freed = stored - min(stored, programs+d.SwapUse.Stored+headers)
-	u.Saved = int64(u.InSwap) - int64(d.Memory().Taken)
+	u.Saved = int64(u.InSwap) - int64(d.Memory().Taken) - int64(u.ZswapMemory)
 	return u
 }
 
@@ -103,6 +111,7 @@ func ReadSwapUse(m host.Root, d Device) SwapUse {
 	}
 	all := m.SwapUse()
 	use.Cached, use.Total, use.All = all.Cached, all.Total, all.Used
+	use.Zswap = m.ZswapUse()
 	return use
 }
 
@@ -122,6 +131,14 @@ func (u Usage) Words(size uint64) string {
 		words = append(words, term.Size(u.Freed)+" freed by programs and not yet returned by the kernel")
 	}
 	return strings.Join(words, ", ")
+}
+
+// ZswapWords is the line "zswap" of status; empty where it holds nothing and did nothing.
+func (u Usage) ZswapWords(z host.ZswapUse) string {
+	if z.Stores == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of pages in %s; since boot %d faults answered, %d pages written back", term.Size(u.InZswap), term.Size(u.ZswapMemory), z.Loads, z.WrittenBack)
 }
 
 // SavedWords is the line "saved".

@@ -36,27 +36,58 @@ func Apply(m host.Root, settings []Setting, others [][]Change, keep func([]Chang
 		r.Warnings = append(r.Warnings, fmt.Sprintf("left as they are, since the old values cannot be kept: %v", err))
 		return nil, r
 	}
-	taken := slices.DeleteFunc(slices.Clone(own), func(c Change) bool {
+	var taken []Change
+	other := false // a change has another value than was kept
+	for _, c := range own {
 		now, err := c.Parameter.Read(m)
 		if err == nil && now != c.Set {
-			if err = c.Parameter.set(m, c.Set); err != nil {
-				err = errors.Join(err, putBack(m, c.Parameter, now))
-			}
+			planned := c.Set
+			c.Set, err = setFirst(m, c.Parameter, now, append([]string{planned}, alternatives(settings, c)...))
+			other = other || c.Set != planned
 		}
 		if err != nil {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s=%s: %v", c.Parameter, c.Set, err))
-			return true
+			continue
 		}
 		r.Done = append(r.Done, fmt.Sprintf("%s=%s (was %s)", c.Parameter, c.Set, now))
-		return false
-	})
-	if len(taken) == len(own) {
+		taken = append(taken, c)
+	}
+	if len(taken) == len(own) && !other {
 		return own, r
 	}
 	if err := keep(taken); err != nil {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("keep what was set: %v", err))
 	}
 	return taken, r
+}
+
+// alternatives returns the other values that will do for a change.
+func alternatives(settings []Setting, c Change) []string {
+	for _, s := range settings {
+		if s.Parameter == c.Parameter && s.Value == c.Set {
+			return s.Or
+		}
+	}
+	return nil
+}
+
+// setFirst gives a parameter that is now the first of these values that the kernel takes, and
+// returns it; with an error, that of the first and its reason.
+func setFirst(m host.Root, p Parameter, now string, values []string) (string, error) {
+	var first error
+	for _, value := range values {
+		if value == now {
+			return value, nil
+		}
+		err := p.set(m, value)
+		if err == nil {
+			return value, nil
+		}
+		if err = errors.Join(err, putBack(m, p, now)); first == nil {
+			first = err
+		}
+	}
+	return values[0], first
 }
 
 // putBack writes the value from before a change that the kernel did not take as it was.
@@ -77,6 +108,9 @@ func plan(m host.Root, settings []Setting, others [][]Change) (own []Change, r R
 		}
 		if now != s.Value && s.met(now) {
 			continue
+		}
+		if wanted(Change{Parameter: s.Parameter, Set: now}, others) && slices.Contains(s.Or, now) {
+			s.Value = now // what another device has found
 		}
 		own = append(own, Change{s.Parameter, share(s, now, others), s.Value})
 	}

@@ -23,6 +23,8 @@ const (
 type Setting struct {
 	Parameter Parameter
 	Value     string
+	// Or has the values to take, in turn, where the kernel does not take Value.
+	Or []string
 	// AtLeast leaves a larger number alone.
 	AtLeast bool
 	// Only, unless nil, reports whether the setting is of use on a machine; Where says so in words.

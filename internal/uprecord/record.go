@@ -79,6 +79,9 @@ type Record struct {
 	// Tune is the value of --tune.
 	Tune string `json:"tune,omitempty"`
 
+	// Zswap is the value of --zswap.
+	Zswap string `json:"zswap,omitempty"`
+
 	// Discard is when the kernel tells the device about free space, as --discard has it.
 	Discard string `json:"discard,omitempty"`
 

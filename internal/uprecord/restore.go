@@ -83,6 +83,13 @@ func Tune(step Step, m host.Root, settings []tune.Setting, rec *Record) error {
 	return eachStep(step, "", report)
 }
 
+// Tunes reports whether a running device has set the parameter.
+func Tunes(m host.Root, p tune.Parameter) bool {
+	return slices.ContainsFunc(Read(m), func(rec Record) bool {
+		return rec.Err == nil && slices.ContainsFunc(rec.Tuned, func(c tune.Change) bool { return c.Parameter == p }) && rec.Alive()
+	})
+}
+
 // restore restores what up changed for the device of rec; running are the records of the other
 // running devices.
 func restore(step Step, m host.Root, rec Record, running []Record) error {
