@@ -44,7 +44,7 @@ const (
 func deviceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Value: "auto",
-			Usage: "`SIZE` of the device: auto (half of RAM, at most 4G), as 4G, or as 50% of RAM"},
+			Usage: "`SIZE` of the device: auto (by the class of the machine), as 4G, or as 50% of RAM"},
 		&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"}, Value: "adaptive",
 			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
 		limitFlag(),

@@ -14,16 +14,15 @@ import (
 
 const pageSize = 4096
 
-// parseSize reads the size of a device: auto (the smaller of half of RAM and 4 GiB), a number with
-// a unit, or a percentage of ram, which is in bytes. Units are those of zramctl: K and KiB are
-// 1024, KB is 1000, and so on. The result is rounded up to whole pages, as zram does. Errors are
-// usage errors.
+// parseSize reads the size of a device: auto (that of the machine's class), a number with a unit,
+// or a percentage of ram, which is in bytes. Units are those of zramctl: K and KiB are 1024, KB is
+// 1000, and so on. The result is rounded up to whole pages, as zram does. Errors are usage errors.
 func parseSize(text string, ram uint64) (uint64, error) {
 	if text == "auto" {
 		if ram == 0 {
 			return 0, usageError("size auto: the size of RAM is not known; name a size, as 4G")
 		}
-		return estimate.AutoSize(ram), nil
+		return estimate.ClassOf(ram).Size, nil
 	}
 	n, err := term.ParseBytes(text, ram)
 	if err != nil {

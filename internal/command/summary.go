@@ -19,6 +19,7 @@ type summary struct {
 	Dir       string   `json:"dir"`       // its mount point
 	Data      string   `json:"data"`      // the path of the data file
 	Size      uint64   `json:"size"`      // size of the device
+	Class     string   `json:"class"`     // of the machine, small, medium or large, where the size is that of auto; else empty
 	Algorithm string   `json:"algorithm"` // its algorithm
 	Loops     []string `json:"loops"`     // of swap areas; empty after mount
 	Priority  *int     `json:"priority"`  // of the swap areas; null after mount
@@ -41,7 +42,11 @@ type memorySummary struct {
 // newSummary describes the device that cfg asked for, which d is if it was asked.
 func newSummary(cfg zramfsd.Config, report *status.Report, d swapdev.Device, said *swapdev.Narration) summary {
 	s := summary{Dir: report.Dir, Data: swapdev.Device{Dir: report.Dir}.Data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
-		Loops: []string{}, Warnings: append(byCure(said.Warnings), sizeWarnings(cfg)...)}
+		Loops: []string{}, Warnings: byCure(said.Warnings)}
+	if ram, err := host.Local.MemTotal(); err == nil {
+		s.Class = classOf(s.Size, ram)
+		s.Warnings = append(s.Warnings, sizesBeyond(cfg.Disksize, cfg.MemLimit, ram)...)
+	}
 	if d.Status == nil {
 		return s
 	}
@@ -56,13 +61,13 @@ func newSummary(cfg zramfsd.Config, report *status.Report, d swapdev.Device, sai
 	return s
 }
 
-// sizeWarnings warns of sizes that this machine's memory cannot hold.
-func sizeWarnings(cfg zramfsd.Config) []string {
-	ram, err := host.Local.MemTotal()
-	if err != nil {
-		return nil
+// classOf returns the class of a machine with ram bytes of memory; empty if the size is not the one
+// that follows from it.
+func classOf(size, ram uint64) string {
+	if class := estimate.ClassOf(ram); class.Size == size {
+		return class.Name
 	}
-	return sizesBeyond(cfg.Disksize, cfg.MemLimit, ram)
+	return ""
 }
 
 // sizesBeyond warns of a size and a limit that are beyond ram.
@@ -109,8 +114,12 @@ func byCure(warnings []string) []string {
 
 // swapText is the first line of up.
 func (s summary) swapText() string {
-	return fmt.Sprintf("%s of compressed swap is on: %s, priority %d, algorithm %s\n",
-		term.Size(s.Size), swapdev.AreaNames(s.Loops), *s.Priority, s.Algorithm)
+	auto := ""
+	if s.Class != "" {
+		auto = ", size auto for a " + s.Class + " machine"
+	}
+	return fmt.Sprintf("%s of compressed swap is on: %s, priority %d, algorithm %s%s\n",
+		term.Size(s.Size), swapdev.AreaNames(s.Loops), *s.Priority, s.Algorithm, auto)
 }
 
 // zswapText is the line of up about zswap.

@@ -32,15 +32,13 @@ type Advice struct {
 	Bare      Bare   `json:"bare"`           // the device of an up without flags
 }
 
-// Bare is the device of an up without flags, in bytes.
+// Bare is the device of an up without flags. Sizes are in bytes.
 type Bare struct {
+	Class    string `json:"class"`    // of the machine, which the size follows: small, medium or large
 	Size     uint64 `json:"size"`     // its size
 	Expected uint64 `json:"expected"` // memory taken when it is full, at the ratio of the advised algorithm
 	Worst    uint64 `json:"worst"`    // nothing compresses: it has no limit
 }
-
-// AutoSize is the size of a device where none is given: that of zram-generator.
-func AutoSize(ram uint64) uint64 { return term.RoundToPages(min(ram/2, 4<<30)) }
 
 // advise returns a device that holds everything sampled and what its owners have in swap already.
 func advise(r Algorithm, s Sample, ram uint64) Advice {
@@ -54,8 +52,8 @@ func advise(r Algorithm, s Sample, ram uint64) Advice {
 		a.Size = min(a.Size, roundDown(uint64(float64(a.MemLimit)/perByte)))
 	}
 	a.Unlimited, a.Expected = worst(a.Size), expected(a.Size, r.Ratio)
-	auto := AutoSize(ram)
-	a.Bare = Bare{Size: auto, Expected: expected(auto, r.Ratio), Worst: worst(auto)}
+	class := ClassOf(ram)
+	a.Bare = Bare{Class: class.Name, Size: class.Size, Expected: expected(class.Size, r.Ratio), Worst: worst(class.Size)}
 	a.MemLimit = min(a.MemLimit, roundUpTo(a.Unlimited, 1<<20))
 	a.Command = fmt.Sprintf("zramfs up --size %s --mem-limit %s", flagBytes(a.Size), flagBytes(a.MemLimit))
 	if r.Algorithm != codec.Algorithms()[0] { // the default

@@ -98,7 +98,7 @@ func TestEstimateJSON(t *testing.T) {
 	const want = `{"sample":{"source":"","processes":0,"pages":0,"bytes":0,"total_bytes":0,"swapped_bytes":0,` +
 		`"left_out_processes":{"not_permitted":0,"ended":0,"not_reached":0},"same_filled":0},` +
 		`"algorithms":[{"algorithm":"","ratio":0,"ratio_low":0,"ratio_high":0,"takes_bytes":0,"saves_bytes":0,"incompressible":0}],` +
-		`"advice":{"algorithm":"","size":0,"expected":0,"mem_limit":0,"unlimited":0,"bounded_by_ram":false,"poor":false,"command":"","bare":{"size":0,"expected":0,"worst":0}}}`
+		`"advice":{"algorithm":"","size":0,"expected":0,"mem_limit":0,"unlimited":0,"bounded_by_ram":false,"poor":false,"command":"","bare":{"class":"","size":0,"expected":0,"worst":0}}}`
 	if string(text) != want {
 		t.Errorf("%s\nwant %s", text, want)
 	}

@@ -102,7 +102,7 @@ func (a Advice) words() string {
 		if a.Algorithm == codec.Algorithms()[0] { // else the ratio is of another one
 			full = term.Size(a.Bare.Expected) + " when it is full of such memory, "
 		}
-		fmt.Fprintf(&out, "\nWithout flags, zramfs up makes %s without a limit: %s%s at worst.\n", term.Size(a.Bare.Size), full, term.Size(a.Bare.Worst))
+		fmt.Fprintf(&out, "\nWithout flags, zramfs up makes %s for a %s machine, without a limit: %s%s at worst.\n", term.Size(a.Bare.Size), a.Bare.Class, full, term.Size(a.Bare.Worst))
 	}
 	return out.String()
 }
