@@ -203,7 +203,13 @@ func (u *Up) tune() error {
 	if len(settings) == 0 {
 		return nil
 	}
-	return applyTune(u.Out, u.Machine, settings, &u.record)
+	if err := applyTune(u.Out, u.Machine, settings, &u.record); err != nil {
+		return err
+	}
+	if u.Swap.Zswap.Mode == zswap.On && !zswap.Running(u.Machine) {
+		return fmt.Errorf("%w: the kernel does not turn it on", zswap.ErrUnfit)
+	}
+	return nil
 }
 
 // putsZswap reports whether up puts zswap in front of the device: auto does so where it is fit, and

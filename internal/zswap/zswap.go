@@ -14,8 +14,10 @@ package zswap
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/tune"
@@ -65,7 +67,19 @@ func Unfit(m host.Root) error {
 	if name, err := allocator.Read(m); err == nil && name != zsmalloc {
 		return fmt.Errorf("%w: its allocator is %s, which wastes memory: echo %s > %s", ErrUnfit, name, zsmalloc, allocator)
 	}
+	if !Running(m) && readOnly(m) {
+		return fmt.Errorf("%w: it is off, and %s is on a read-only mount, as in most containers", ErrUnfit, Enabled)
+	}
 	return nil
+}
+
+// readOnly reports whether no process can turn zswap on by the mount of /sys that is here.
+func readOnly(m host.Root) bool {
+	file, err := os.OpenFile(m.Path(string(Enabled)), os.O_WRONLY, 0)
+	if err == nil {
+		_ = file.Close() // nothing was written
+	}
+	return errors.Is(err, syscall.EROFS)
 }
 
 // Running reports whether zswap compresses pages now.
@@ -74,9 +88,12 @@ func Running(m host.Root) bool {
 	return err == nil && value == "Y"
 }
 
-// Settings make zswap hold up to share per cent of the memory. The last of them turns it on.
+// Settings make zswap hold up to share per cent of the memory. The first one turns it on: before
+// zswap was on once, the kernel takes any name of a compressor, and when it turns zswap on, it
+// replaces a name that it does not have by another (zswap_setup in mm/zswap.c).
 func Settings(share int) []tune.Setting {
 	return []tune.Setting{
+		{Parameter: Enabled, Value: "Y"},
 		{Parameter: compressor, Value: compressors[0], Or: compressors[1:]},
 		{Parameter: maxPool, Value: strconv.Itoa(share)},
 		// A pool that is full takes pages again as soon as there is room. With less it would send
@@ -84,7 +101,6 @@ func Settings(share int) []tune.Setting {
 		{Parameter: accept, Value: "100"},
 		// Under pressure it writes back what is cold, in cgroup v2.
 		{Parameter: shrinker, Value: "Y"},
-		{Parameter: Enabled, Value: "Y"},
 	}
 }
 
