@@ -3,7 +3,8 @@
 #
 # get-guest.sh DIR [SUITE...]: brings what the tests in integration/guest boot into DIR: the cloud kernel of Debian with its modules, and busybox,
 # from the mirrors that apt's sources name. SUITEs of the same mirror, as trixie and trixie-backports, take the place of this machine's; the newest kernel
-# of all is taken. Nothing is installed, and apt's lists stay as they are. Then, for the tests: ZRAMFS_GUEST=DIR, or DIR is .cache/guest of the tree.
+# of all is taken. FLAVOUR=amd64 takes the kernel for hardware, which has zswap, in place of the cloud kernel. Nothing is installed, and apt's lists stay
+# as they are. Then, for the tests: ZRAMFS_GUEST=DIR, or DIR is .cache/guest of the tree; with FLAVOUR=amd64 ZRAMFS_GUEST_ZSWAP, or DIR is .cache/guest-zswap.
 set -eu
 [ $# -ge 1 ] || { echo "usage: $0 DIR [SUITE...]" >&2; exit 2; }
 mkdir -p "$1"
@@ -30,7 +31,7 @@ apt() {
 }
 apt apt-get update
 newest() { apt apt-cache show "$1" | grep -o "^Depends: .*" | grep -oE "$2" | sort -uV; }
-kernel=$(newest linux-image-cloud-amd64 'linux-image-[^ ,]+' | tail -n 1)
+kernel=$(newest "linux-image-${FLAVOUR:-cloud-amd64}" 'linux-image-[^ ,]+' | tail -n 1)
 # Later kernels are in several packages.
 (cd "$work" && apt apt-get download "$kernel" $(newest "$kernel" 'linux-(binary|modules|base)-[0-9][^ ,]*') busybox-static)
 for package in "$work"/*.deb; do dpkg -x "$package" "$work/root"; done

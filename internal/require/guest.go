@@ -13,6 +13,9 @@ import (
 // GuestVariable is the environment variable that names the directory of the kernel that tests boot.
 const GuestVariable = "ZRAMFS_GUEST"
 
+// ZswapGuestVariable is the environment variable that names the directory of a kernel with zswap.
+const ZswapGuestVariable = "ZRAMFS_GUEST_ZSWAP"
+
 // SystemVariable is the environment variable that names the directory of the system that tests
 // boot.
 const SystemVariable = "ZRAMFS_SYSTEM"
@@ -23,6 +26,15 @@ const SystemVariable = "ZRAMFS_SYSTEM"
 func Guest(tb testing.TB) string {
 	tb.Helper()
 	dir, missing := tryGuest(GuestVariable, "guest", "apt install qemu-system-x86; tools/get-guest.sh .cache/guest")
+	check(tb, nameGuest, missing)
+	return dir
+}
+
+// ZswapGuest is Guest for a kernel that has zswap: in the directory that [ZswapGuestVariable]
+// names, or in .cache/guest-zswap of the tree.
+func ZswapGuest(tb testing.TB) string {
+	tb.Helper()
+	dir, missing := tryGuest(ZswapGuestVariable, "guest-zswap", "apt install qemu-system-x86; FLAVOUR=amd64 tools/get-guest.sh .cache/guest-zswap trixie")
 	check(tb, nameGuest, missing)
 	return dir
 }

@@ -8,6 +8,7 @@
 //	init             is a process 1 that starts serve, and buries orphans
 //	watch SECONDS    prints to the console, so often, what processes and memory are doing
 //	fill SIZE ...    takes memory, writes it and reads it back, see fill
+//	hold SIZE        takes memory, writes it, and reads it back at each SIGUSR1
 //	flusher PID...   prints how many threads of processes are IO_FLUSHER
 //	pageout PID...   has the kernel swap out the memory of processes
 package main
@@ -45,6 +46,8 @@ func run(args []string) error {
 		return watch(args[1:])
 	case "fill":
 		return fillCommand(args[1:])
+	case "hold":
+		return holdCommand(args[1:])
 	case "flusher":
 		return flusherCommand(args[1:])
 	case "pageout":
