@@ -45,7 +45,7 @@ func wantMatch(t *testing.T, what, text, pattern string) {
 func unshare(t *testing.T, flags string, args ...string) result {
 	t.Helper()
 	require.Command(t, "unshare")
-	return runCommand(t, commandTimeout, exec.Command("unshare", append(append(strings.Fields(flags), binary(t)), args...)...))
+	return runCommand(t, commandTimeout, exec.Command("unshare", append(append(strings.Fields(flags), binary(t)), withoutZswap(args)...)...))
 }
 
 // Swap that was turned on in another mount namespace is seen from here, is not turned on a second

@@ -57,7 +57,7 @@ var confinedPart = register("confined", func(args []string) error {
 // runConfined runs the program in a confinement.
 func runConfined(t testing.TB, c confinement, args ...string) result {
 	t.Helper()
-	return runProgramConfined(t, c, binary(t), args...)
+	return runProgramConfined(t, c, binary(t), withoutZswap(args)...)
 }
 
 // runProgramConfined runs any program, by its path, in a confinement.

@@ -25,7 +25,7 @@ import (
 const nodeScript = `mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /run && echo ready && exec sleep 600`
 
 // takeOverTime is how long a pod may take to install its program and to hand a device over to it.
-const takeOverTime = 15 * time.Second
+const takeOverTime = time.Minute
 
 // podScript begins a container as a runtime does: a root directory of its own, with the devices and
 // the system of a privileged one.
@@ -216,7 +216,7 @@ func TestSwapPodOutlived(t *testing.T) {
 		}
 	}()
 
-	first := n.start(t, group, "--", "--size", "128M", "--devices", "1", "--algorithm", "lz4")
+	first := n.start(t, group, "--", "--size", "128M", "--devices", "1", "--algorithm", "lz4", "--zswap", "off")
 	n.healthy(t)
 	m.do(t, "pageout")
 	before := n.worker(t)
@@ -226,7 +226,7 @@ func TestSwapPodOutlived(t *testing.T) {
 	m.do(t, "pageout")
 
 	anotherVersion(t, filepath.Join(n.image, "usr/bin/zramfs"))
-	second := n.start(t, next, "--", "--size", "256M", "--devices", "1", "--algorithm", "lz4")
+	second := n.start(t, next, "--", "--size", "256M", "--devices", "1", "--algorithm", "lz4", "--zswap", "off")
 	for end := time.Now().Add(takeOverTime); n.worker(t) == before; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			endGroup(t, next, second)

@@ -77,7 +77,7 @@ func (g *governor) target(s sample, held uint64, now time.Time) uint64 {
 	if s.short() {
 		g.lastShort = now
 	}
-	if g.policy == Auto && (g.lastShort.IsZero() || now.Sub(g.lastShort) > calmTime) {
+	if g.policy == Keep || g.policy == Auto && (g.lastShort.IsZero() || now.Sub(g.lastShort) > calmTime) {
 		return 0
 	}
 	return fit(s, held)

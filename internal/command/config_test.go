@@ -86,7 +86,7 @@ func TestEveryFlagIsAKey(t *testing.T) {
 			continue
 		}
 		value := map[string]string{"size": "64M", "algorithm": "lz4", "mem-limit": "1G", "latency": "off", "cold": "10%", "scrub": "12h0m0s", "spill-daily": "2G", "on-full": "stall", "spill": "/x",
-			"priority": "7", "discard": "once", "devices": "2", "slots": "free", "tune": "recommended"}[name]
+			"priority": "7", "discard": "once", "devices": "2", "slots": "free", "tune": "recommended", "zswap": "20%"}[name]
 		if keys[at].Yes {
 			value = "true"
 		}

@@ -29,8 +29,8 @@ func readTune(c *cli.Context) (string, error) {
 const flagZswap = "zswap"
 
 func zswapFlag() cli.Flag {
-	return &cli.StringFlag{Name: flagZswap, Value: zswap.Off,
-		Usage: "`WHETHER` zswap keeps hot pages in front of the device: auto, on, off, or a share of RAM for it as 30%"}
+	return &cli.StringFlag{Name: flagZswap, Value: zswap.Auto,
+		Usage: "`SHARE` of RAM for zswap in front of the device: auto, on, off, or as 30%"}
 }
 
 // readZswap returns the value of --zswap. On a machine whose zswap will not do, on is an error.

@@ -257,13 +257,15 @@ func (u *Up) turnOn() error {
 	return nil
 }
 
-// freeSlots starts the process that makes the kernel free slots. Swap works without it.
-func (u *Up) freeSlots() error {
+// tend starts the process that makes the kernel free slots, and moves idle pages out of zswap. Swap
+// works without it.
+func (u *Up) tend() error {
+	moves := u.record.Sets(zswap.Enabled)
 	if u.Swap.Slots == ballast.Free && u.Config.Disksize < ballast.MinDevice {
 		return printStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
 			"with --size %s or more", term.Size(ballast.MinDevice)))
 	}
-	if u.Swap.Slots == ballast.Keep || u.Config.Disksize < ballast.MinDevice {
+	if !moves && (u.Swap.Slots == ballast.Keep || u.Config.Disksize < ballast.MinDevice) {
 		return nil
 	}
 	if err := startSlots(u.Machine, &u.record, u.Swap.Slots, u.Report.PID, LoopPaths(u.Device.Loops)); err != nil {

@@ -86,8 +86,13 @@ func Tune(step Step, m host.Root, settings []tune.Setting, rec *Record) error {
 // Tunes reports whether a running device has set the parameter.
 func Tunes(m host.Root, p tune.Parameter) bool {
 	return slices.ContainsFunc(Read(m), func(rec Record) bool {
-		return rec.Err == nil && slices.ContainsFunc(rec.Tuned, func(c tune.Change) bool { return c.Parameter == p }) && rec.Alive()
+		return rec.Err == nil && rec.Sets(p) && rec.Alive()
 	})
+}
+
+// Sets reports whether up has set the parameter for the device.
+func (rec *Record) Sets(p tune.Parameter) bool {
+	return slices.ContainsFunc(rec.Tuned, func(c tune.Change) bool { return c.Parameter == p })
 }
 
 // restore restores what up changed for the device of rec; running are the records of the other
