@@ -92,7 +92,6 @@ func shownFigure(f swapFigure, needs, limit uint64) string {
 	if taken < swapped {
 		row("saved", "%s", term.Size(swapped-taken))
 	}
-	row("ratio", "%.2f bytes of data for each byte of memory in the device", 1/f.Memory)
 	row("speed", "%.0f MB/s while it fills its memory, %.0f MB/s while it reads it in order", f.Fill, f.Walk)
 	row("page fault", "%.0f us is the median, 99 of 100 take less than %.0f us", f.MissP50, f.MissP99)
 	return text
