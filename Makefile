@@ -196,7 +196,8 @@ bench-once: build $(PAGES)
 # Compares with kernel zram in the same run, as block devices and as swap; both need root.
 # BENCHFLAGS is passed on: -rounds 1 -size 256M -runtime 1s is short for the former,
 # -rounds 1 -limit 64M for the latter, which measures swap with three values of
-# vm.page-cluster: about two minutes a round, and -page-clusters 0 a third of it.
+# vm.page-cluster: about two minutes a round, and -page-clusters 0 a third of it. -workload zipf, or
+# a trace as -workload internal/idlework/testdata/ages/build.gz, touches some pages again and again.
 bench: bench-block
 
 bench-block: build $(PAGES)

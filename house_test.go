@@ -88,7 +88,7 @@ const lattice = `
 	integration/guest: integration/guest/boot internal/require
 	integration/guest/agent: integration/guest/boot
 	internal/dicttest: codec internal/pages
-	tools/bench: internal/pages/pagefile internal/term internal/zramfsd loopsetup
+	tools/bench: internal/pages/pagefile internal/term internal/zramfsd internal/zswap loopsetup
 	tools/criteria: internal/criteria
 	tools/gpucheck: gpu internal/pages
 	tools/manuals: internal/command

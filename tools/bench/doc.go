@@ -5,7 +5,7 @@
 //
 //	bench [block] -binary bin/zramfs [-size 1G] [-rounds 3] [-runtime 4s] [-json]
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
-//	bench swap    -binary bin/zramfs [-limit 512M] [-page-clusters 0,3,5] [-rounds 3] [...]
+//	bench swap    -binary bin/zramfs [-limit 512M] [-page-clusters 0,3,5] [-workload zipf] [...]
 //	bench start   -binary bin/zramfs [-size 256M] [-rounds 200]    until swap is on
 //	bench store   -binary bin/zramfs [-size 2G] [-idle 12m] [-plot FILE]    memory over time
 //	bench show    -binary bin/zramfs [-limit 128M]    what swap does for a program, in some lines
@@ -38,18 +38,26 @@
 // # What is measured with swap
 //
 // A process (this program again) in a control group with a memory limit fills several times that
-// limit, walks it in order, and touches it at random. Its pages are real ones, each with its
+// limit, walks it in order, and touches single pages. Its pages are real ones, each with its
 // number in it; the walk checks every page, and a touch its page, outside of the measured time.
 // One wrong byte ends the run. A walk that has taken 25 s ends, and its speed is that of the pages
 // that it has read; the memory after it is then that of less work. Transparent huge pages are off
 // for the process.
 //
+// The touches are those of -workload: uniform, all pages alike; zipf, the nth page n to the power
+// of -0.99 as often as the first, with a hot set that moves ten times in a run, each time to pages
+// that were touched less; or a file of tools/agetrace, as internal/idlework/testdata/ages/build.gz.
+// Each page that a trace has written or read is one touch, by a write or a read, in the order of
+// the trace and without its times. Copies of the trace fill the load, and each begins at another
+// point of it, so that the first touches, as many as -touches has, are a sample of all of it.
+//
 // A touch is a miss if the kernel counted a major fault of its thread: the thread waited for the
-// device. A minor fault found the page in the swap cache, where readahead had brought it, or where
-// it was still on its way out. The report gives the parts of all three kinds, mean, p50 and p99 of
-// a miss, and the mean of all touches, which is the one that readahead can win or lose. The thread
-// reads its counts before and after the measured time. That time includes the clock, some 50 ns,
-// and making room for the page.
+// device or for zswap. A minor fault found the page in the swap cache, where readahead had brought
+// it, or where it was still on its way out; so does the first write to a page that a read brought
+// in. The report gives the parts of all three kinds, mean, p50 and p99 of a miss, and the mean of
+// all touches, which is the one that readahead can win or lose. The thread reads its counts before
+// and after the measured time. That time includes the clock, some 50 ns, and making room for the
+// page.
 //
 // Everything is measured at each value of vm.page-cluster that -page-clusters names, since it
 // decides between the walk and the touches, and since readahead helps zramfs, while kernel zram
@@ -66,8 +74,17 @@
 // processor.
 //
 // At the end of each phase it records all memory that the device takes for this work: of zramfs
-// all its processes with their page tables, of kernel zram its objects and its table. A copy of a
-// page that is in memory too counts like any other.
+// all its processes with their page tables, of kernel zram its objects and its table, and what
+// zswap takes in front of them: its pool, and 80 bytes for each page in it. A copy of a page that
+// is in memory too counts like any other.
+//
+// "zramfs up" puts zswap in front of the device by its own choice, or by its flag --zswap. These
+// contestants are a dial, and the device alone:
+//
+//	-contestant "alone=--zswap off" -contestant "small=--zswap 1%" -contestant "large=--zswap 30%"
+//
+// Pages that went to zswap or came from there count as swapped. The report has the part of the
+// pages swapped in that came from zswap, and how much zswap wrote back to the device.
 //
 // Kernel zram gets the same size, priority, discards and values of vm.page-cluster. It reads ahead
 // with none of them, so what differs between them is noise.
@@ -93,10 +110,10 @@
 // # Safety of a run with swap
 //
 // Swap is on in windows of some seconds, a new device in each. A run does not start while other
-// swap is on, nor without memory for all its pages, should none be compressible. A guard, a process
-// locked in memory, ends a window that takes longer than -window, or whose tool was killed: it
-// kills the load, turns the swap off, ends the connection of a server that does not answer, and
-// restores vm.page-cluster.
+// swap or zswap is on, nor without memory for all its pages, should none be compressible. A guard,
+// a process locked in memory, ends a window that takes longer than -window, or whose tool was
+// killed: it kills the load, turns the swap off, ends the connection of a server that does not
+// answer, and restores vm.page-cluster and the parameters of zswap.
 //
 // The tool removes all that it made, also when it fails or is interrupted. Only after SIGKILL do
 // "zramfs umount", losetup -d and hot_remove have to be done by hand.

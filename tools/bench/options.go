@@ -51,7 +51,9 @@ type options struct {
 	// Of modeSwap.
 	limit   int64 // bytes that the load may keep in memory
 	times   int   // how often the limit is filled
-	touches int   // at random
+	touches int   // how many; of a trace the first of them
+	// workload is workUniform, workZipf or the path of a trace.
+	workload string
 	// loadCPU is the only processor that the load may run on, or anyCPU.
 	loadCPU int
 	window  time.Duration
@@ -146,7 +148,9 @@ func (l *commandLine) defineSwap(flags *flag.FlagSet) {
 	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default: what is filled, and the limit besides)")
 	sizeFlag(flags, &l.limit, "limit", "let the load keep `BYTES` in memory, with K, M or G for 1024s (default 512M)")
 	flags.IntVar(&l.times, "times", 3, "fill `N` times the limit")
-	flags.IntVar(&l.touches, "touches", 50_000, "touch `N` pages at random")
+	flags.IntVar(&l.touches, "touches", 50_000, "touch `N` pages; of a trace the first")
+	flags.StringVar(&l.workload, "workload", workUniform, "touch pages at random, all alike (uniform) or some more often than others (zipf), "+
+		"or as `FILE` of tools/agetrace has it")
 	flags.IntVar(&l.loadCPU, "load-cpu", anyCPU, "let the load run on CPU `N` only (default: wherever the scheduler puts it)")
 	flags.DurationVar(&l.window, "window", 55*time.Second, "turn swap off after `TIME` whatever happens, 60s at most")
 	l.clusters = []int{0, 3, 5}
@@ -160,7 +164,7 @@ func (l *commandLine) defineSwap(flags *flag.FlagSet) {
 // defineShow leaves vm.page-cluster at the machine's value, or the kernel's default where that
 // cannot be read.
 func (l *commandLine) defineShow(flags *flag.FlagSet) {
-	l.limit, l.times, l.touches, l.rounds = 128<<20, 3, 20_000, 1
+	l.limit, l.times, l.touches, l.rounds, l.workload = 128<<20, 3, 20_000, 1, workUniform
 	l.loadCPU, l.window, l.anchor, l.clusters = anyCPU, 55*time.Second, "none", []int{defaultCluster}
 	if text, err := os.ReadFile(pageCluster); err == nil {
 		if now, err := parseClusters(strings.TrimSpace(string(text))); err == nil {

@@ -34,7 +34,7 @@ func runShow(ctx context.Context, opts options, pool *pool, out io.Writer) (err 
 	defer func() { err = errors.Join(err, shared.Close()) }()
 	debug.FreeOSMemory()
 	b := &swapBenchmark{opts: opts, subjects: subjects(opts), shared: shared, progress: io.Discard, what: map[string]string{}}
-	needs := uint64(b.pages()) * codec.PageSize
+	needs := uint64(b.opts.filled()) * codec.PageSize
 	say := func(format string, args ...any) { // the figures count, and the exit code tells of errors
 		_, _ = fmt.Fprintf(out, format, args...)
 	}
@@ -62,7 +62,7 @@ func (b *swapBenchmark) withoutSwap(ctx context.Context) (words string, err erro
 	if err != nil {
 		return "", err
 	}
-	load, err := startLoad(ctx, group, b.shared, loadOrder{b.pages(), b.opts.touches, 0, b.opts.loadCPU})
+	load, err := startLoad(ctx, group, b.shared, loadOrder{b.opts.workload, b.opts.filled(), b.opts.touches, 0, b.opts.loadCPU})
 	if err != nil {
 		return "", err
 	}

@@ -56,6 +56,9 @@ func (s *source) write(dst []byte, number int) {
 	}
 }
 
+// first returns the first byte of page number.
+func (s *source) first(number int) byte { return s.pool[number%len(s.sums)*codec.PageSize] }
+
 // holds tells whether memory has what page number holds.
 func (s *source) holds(memory []byte, number int) bool {
 	from := number % len(s.sums)

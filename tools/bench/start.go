@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/zramfs/zramfs/internal/term"
@@ -65,11 +64,11 @@ func startOnce(opts options, one subject) (_ *device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := os.ReadFile(pageCluster)
+	settings, err := keepSettings(&made)
 	if err != nil {
-		return nil, fmt.Errorf("read vm.page-cluster: %w", err)
+		return nil, err
 	}
-	guard, err := startGuard(group, pageCluster, strings.TrimSpace(string(now)), opts.window)
+	guard, err := startGuard(group, opts.window, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -28,10 +28,8 @@ type swapBenchmark struct {
 	wakeUps wakeUps
 }
 
-// pages returns how many pages a load fills.
-func (b *swapBenchmark) pages() int {
-	return int(b.opts.limit * int64(b.opts.times) / codec.PageSize)
-}
+// filled returns how many pages a load fills.
+func (o options) filled() int { return int(o.limit * int64(o.times) / codec.PageSize) }
 
 // runSwap measures swap and reports it.
 func runSwap(ctx context.Context, opts options, pool *pool, out, progress io.Writer) (err error) {
@@ -41,6 +39,12 @@ func runSwap(ctx context.Context, opts options, pool *pool, out, progress io.Wri
 	if err := errors.Join(refuseOtherSwap(), checkMemory(opts)); err != nil {
 		return err
 	}
+	// The loads make the same touches again.
+	touches, err := touchesOf(opts.workload, opts.filled(), opts.touches, 0)
+	if err != nil {
+		return err
+	}
+	opts.touches = len(touches)
 	summary := reportPages{File: pool.path, Count: pool.pages(), LZ4: pool.lz4}
 	shared, err := pool.share()
 	if err != nil {

@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/host"
 )
 
 // A tally is what the machine has done since it started.
 type tally struct {
 	census census
-	// out and in are pages swapped by any process.
+	// out and in are pages swapped by any process, to and from zswap or a device.
 	out, in uint64
+	zswap   host.ZswapUse
 }
 
 // readTally reads what the machine has done.
@@ -30,6 +32,9 @@ func readTally(all party) (tally, error) {
 	if t.out, t.in, err = parseSwapped(string(text)); err != nil {
 		return tally{}, err
 	}
+	t.zswap = host.Local.ZswapUse()
+	// The kernel counts a page that zswap writes back as one written to a device too.
+	t.out, t.in = t.out+t.zswap.Stores-t.zswap.WrittenBack, t.in+t.zswap.Loads
 	t.census, err = all.count()
 	return t, err
 }
@@ -66,6 +71,9 @@ type phase struct {
 	cpu     cpuTime
 	out, in uint64 // pages
 	memory  uint64 // bytes that the device took at its end, everything counted
+	zswap   uint64 // what zswap took of them
+	// loads and writtenBack are pages that zswap answered, and that it wrote to the device.
+	loads, writtenBack uint64
 }
 
 // A swapFigure is one window on one device.
@@ -75,7 +83,7 @@ type swapFigure struct {
 	Walk float64 `json:"walk_mb_per_second"`
 	// Walked is the part of the pages that the walk reached before its time was over, 1 for all.
 	Walked float64 `json:"walked_part"`
-	// Touch is the mean time in microseconds of all touches at random; Miss is that of those that
+	// Touch is the mean time in microseconds of all touches; Miss is that of those that
 	// waited for the device, MissP50 and MissP99 are their percentiles, Misses how many there were.
 	Touch   float64 `json:"touch_us"`
 	Miss    float64 `json:"miss_us"`
@@ -87,9 +95,13 @@ type swapFigure struct {
 	Major float64 `json:"touches_major"`
 	Minor float64 `json:"touches_minor"`
 	None  float64 `json:"touches_none"`
+	// Hot is the part of the pages swapped in during the touches that came from zswap.
+	Hot float64 `json:"touches_from_zswap"`
 	// Out and In are the GiB swapped during fill and walk.
 	Out float64 `json:"swapped_out_gib"`
 	In  float64 `json:"swapped_in_gib"`
+	// WrittenBack are the GiB that zswap wrote to the device during all phases.
+	WrittenBack float64 `json:"zswap_written_back_gib"`
 	// CPU is the processor time of fill and walk, of load, zramfs and kernel, in
 	// seconds, for each GiB swapped out or in; Spent is all of it.
 	CPU   float64 `json:"cpu_seconds_per_gib"`
@@ -103,6 +115,8 @@ type swapFigure struct {
 	TakenFill  float64 `json:"memory_after_fill_mib"`
 	TakenWalk  float64 `json:"memory_after_walk_mib"`
 	TakenTouch float64 `json:"memory_after_touch_mib"`
+	// TakenZswap is the part of TakenTouch that zswap took.
+	TakenZswap float64 `json:"zswap_memory_after_touch_mib"`
 	// Stored is what the device held after the fill, in GiB, and Memory the memory
 	// that each byte of it took.
 	Stored float64 `json:"stored_gib"`
@@ -124,10 +138,13 @@ func newSwapFigure(fill, walk, touch phase, memory *memoryUse) (swapFigure, erro
 		Miss:  microseconds(touch.result.Waited) / missed, Misses: touch.result.Missed,
 		MissP50: microseconds(touch.result.P50), MissP99: microseconds(touch.result.P99),
 		Major: missed / touches, Minor: minor / touches, None: (touches - missed - minor) / touches,
+		Hot: quotient(touch.loads, touch.in),
 		Out: gibibytes(out), In: gibibytes(in),
-		Spent: fill.cpu.plus(walk.cpu), FillCPU: fill.cpu, WalkCPU: walk.cpu,
+		WrittenBack: gibibytes(fill.writtenBack + walk.writtenBack + touch.writtenBack),
+		Spent:       fill.cpu.plus(walk.cpu), FillCPU: fill.cpu, WalkCPU: walk.cpu,
 		TouchCPU:  touch.cpu.own() * 1e6 / touches,
 		TakenFill: mebibytes(fill.memory), TakenWalk: mebibytes(walk.memory), TakenTouch: mebibytes(touch.memory),
+		TakenZswap: mebibytes(touch.zswap),
 	}
 	f.CPU = f.share(f.Spent.own())
 	if memory != nil {

@@ -25,14 +25,15 @@ func TestParseSwapped(t *testing.T) {
 }
 
 // windowPhases are a fill of a GiB in 2 s, half of it swapped out; a walk in 4 s, which swaps in
-// what the fill swapped out; and 16 touches of 20 us; 8 of them waited for 30.
+// what the fill swapped out; and 16 touches of 20 us; 8 of them
+// waited for 30. zswap wrote a quarter back, and answered 12 touches.
 func windowPhases() (fill, walk, touch phase) {
 	const pages = gibibyte / 4096
 	fill = phase{result: loadResult{Pages: pages, Took: 2 * time.Second}, cpu: cpuTime{Load: 1, Server: 0.5, Kernel: 0.25, Machine: 9}, out: pages / 2}
-	walk = phase{result: loadResult{Pages: pages, Took: 4 * time.Second}, cpu: cpuTime{Load: 2, Kernel: 0.25, Machine: 9}, in: pages / 2}
+	walk = phase{result: loadResult{Pages: pages, Took: 4 * time.Second}, cpu: cpuTime{Load: 2, Kernel: 0.25, Machine: 9}, in: pages / 2, writtenBack: pages / 4}
 	touch = phase{
 		result: loadResult{Pages: 16, Missed: 8, Minor: 4, Waited: 240 * time.Microsecond, P50: 29 * time.Microsecond, P99: 70 * time.Microsecond, Touching: 320 * time.Microsecond},
-		cpu:    cpuTime{Load: 0.0016},
+		cpu:    cpuTime{Load: 0.0016}, in: 16, loads: 12, memory: 3 << 20, zswap: 2 << 20,
 	}
 	return fill, walk, touch
 }
@@ -47,6 +48,7 @@ func TestSwapFigure(t *testing.T) {
 		Fill: gibibyte / 2e6, Walk: gibibyte / 4e6, Walked: 1, Out: 0.5, In: 0.5,
 		Touch: 20, Miss: 30, MissP50: 29, MissP99: 70, Misses: 8, Major: 0.5, Minor: 0.25, None: 0.25,
 		CPU: 4, Spent: cpuTime{3, 0.5, 0.5, 18}, FillCPU: fill.cpu, WalkCPU: walk.cpu, TouchCPU: 100, Stored: 0.25, Memory: 0.25,
+		Hot: 0.75, WrittenBack: 0.25, TakenTouch: 3, TakenZswap: 2,
 	}
 	if got != want {
 		t.Errorf("%+v,\nwant %+v", got, want)
@@ -67,7 +69,7 @@ func TestSwapFigure(t *testing.T) {
 // its walk has half the speed and its touches take twice the time.
 func finishedSwap() *swapBenchmark {
 	b := &swapBenchmark{
-		opts:     options{rounds: 3, limit: 64 << 20, times: 3, size: 256 << 20, touches: 9, clusters: []int{0, 5}},
+		opts:     options{rounds: 3, limit: 64 << 20, times: 3, size: 256 << 20, touches: 9, workload: workZipf, clusters: []int{0, 5}},
 		subjects: []subject{{name: "zramfs"}, {name: zramName}},
 		what:     map[string]string{"zramfs": "the subject", zramName: "the anchor"},
 		figures:  [][][]swapFigure{make([][]swapFigure, 2), make([][]swapFigure, 2)},
@@ -100,14 +102,14 @@ func TestSwapTextReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"192 MiB of real pages (256 different, LZ4 ratio 2.80) in a limit of 64 MiB; 9 touches; median of 3 rounds\n",
+		"192 MiB of real pages (256 different, LZ4 ratio 2.80) in a limit of 64 MiB; 9 touches, zipf; median of 3 rounds\n",
 		"zramfs: the subject, 256 MiB\n", "zram: the anchor, 256 MiB\n",
 		"  as the machine is                             60.0           160          4.00          9.00\n",
 		"  with a PM QoS request held                    6.00          8.00          4.00          9.00\n",
 		"                                                  zramfs to zram           zram\n",
 		"fill 3x the limit                    MB/s        8.00 @0   4.00x        2.00 @0\n",
 		"walk it in order                     MB/s        8.00 @0   4.00x        2.00 @5\n",
-		"touch it at random, mean             us          8.00 @0   4.00x        2.00 @5\n",
+		"touch it, mean                       us          8.00 @0   4.00x        2.00 @5\n",
 		"  a miss, p50                        us          2.00 @0   1.00x        2.00 @5\n",
 		"  of it zramfs                       s           0.00 @0       -        0.00 @5\n",
 		"  a miss, p50                        zramfs    p50 time           1.00x        <= 3      <= 2.2  stretch\n",
@@ -129,7 +131,7 @@ func TestSwapJSONReport(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	walk := got.Measure[4]
+	walk := got.Measure[5]
 	if len(got.Devices) != 2 || got.Devices[0].Rounds[0][2].Fill != 900 || walk.Median[1][1] != 2 || walk.Ratio[0] != 4 {
 		t.Errorf("the JSON says:\n%s", out.String())
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,10 +46,9 @@ const (
 // hangs. Its process is locked in memory, has everything open that it needs, and
 // touches nothing below a mount.
 type guard struct {
-	group   string // the load's control group
-	setting string // a file that has to hold
-	value   string // this again
-	limit   time.Duration
+	group    string // the load's control group
+	settings []setting
+	limit    time.Duration
 	// connections is the root of a control file system of FUSE, or -1 where the
 	// kernel has none.
 	connections int
@@ -56,17 +56,20 @@ type guard struct {
 	connection string
 }
 
-// playGuard is the guard's process: its arguments are the load's control group, a
-// file under /proc/sys with what it has to hold in the end, and how long to wait.
+// playGuard is the guard's process: its arguments are the load's control group, how long to wait,
+// and files of the kernel, each with what it has to hold in the end.
 func playGuard(args []string, in io.Reader, out io.Writer) error {
-	if len(args) != 4 {
-		return fmt.Errorf("want GROUP FILE VALUE LIMIT, have %q", args)
+	if len(args) < 2 || len(args)%2 != 0 {
+		return fmt.Errorf("want GROUP LIMIT [FILE VALUE]..., have %q", args)
 	}
-	limit, err := time.ParseDuration(args[3])
+	limit, err := time.ParseDuration(args[1])
 	if err != nil {
 		return err
 	}
-	g := &guard{group: args[0], setting: args[1], value: args[2], limit: limit}
+	g := &guard{group: args[0], limit: limit}
+	for pair := range slices.Chunk(args[2:], 2) {
+		g.settings = append(g.settings, setting{pair[0], pair[1]})
+	}
 	if err := g.prepare(); err != nil {
 		return err
 	}
@@ -160,11 +163,7 @@ func (g *guard) act() error {
 		failed = append(failed, first, g.abort(g.connection))
 		first = g.turnOff()
 	}
-	failed = append(failed, first)
-	if err := os.WriteFile(g.setting, []byte(g.value), 0); err != nil {
-		failed = append(failed, fmt.Errorf("restore setting: %w", err))
-	}
-	return errors.Join(append(failed, removeGroup(g.group))...)
+	return errors.Join(append(failed, first, restore(g.settings), removeGroup(g.group))...)
 }
 
 // turnOff turns off the swap of the run, in at most guardPatience. A swapoff that

@@ -19,13 +19,14 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A guardedScene is a window without swap: a control group with a process, and a
-// setting that was changed.
+// A guardedScene is a window without swap: a control group with a process, and settings that were
+// changed.
 type guardedScene struct {
-	group, setting string
-	load           *exec.Cmd
-	ended          chan error // of the load
-	guard          *guardProcess
+	group    string
+	settings []setting
+	load     *exec.Cmd
+	ended    chan error // of the load
+	guard    *guardProcess
 }
 
 func guardScene(t *testing.T, limit time.Duration) *guardedScene {
@@ -41,9 +42,13 @@ func guardScene(t *testing.T, limit time.Duration) *guardedScene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &guardedScene{group: group, setting: filepath.Join(t.TempDir(), "setting"), load: exec.Command("sleep", "600"), ended: make(chan error, 1)}
-	if err := os.WriteFile(s.setting, []byte("changed"), 0o600); err != nil {
-		t.Fatal(err)
+	s := &guardedScene{group: group, load: exec.Command("sleep", "600"), ended: make(chan error, 1)}
+	for _, value := range []string{"before", "20"} {
+		one := setting{filepath.Join(t.TempDir(), "setting"), value}
+		if err := os.WriteFile(one.path, []byte("changed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.settings = append(s.settings, one)
 	}
 	if err := s.load.Start(); err != nil {
 		t.Fatal(err)
@@ -59,7 +64,7 @@ func guardScene(t *testing.T, limit time.Duration) *guardedScene {
 	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(s.load.Process.Pid)), 0); err != nil {
 		t.Fatal(err)
 	}
-	if s.guard, err = startGuard(group, s.setting, "before", limit); err != nil {
+	if s.guard, err = startGuard(group, limit, s.settings); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -68,9 +73,11 @@ func guardScene(t *testing.T, limit time.Duration) *guardedScene {
 // wantActed checks that the guard did what ends a window, or that it did nothing.
 func (s *guardedScene) wantActed(t *testing.T, acted bool) {
 	t.Helper()
-	want := map[bool]string{true: "before", false: "changed"}[acted]
-	if got, err := os.ReadFile(s.setting); err != nil || string(got) != want {
-		t.Errorf("the setting is %q, %v; want %q", got, err, want)
+	for _, one := range s.settings {
+		want := map[bool]string{true: one.value, false: "changed"}[acted]
+		if got, err := os.ReadFile(one.path); err != nil || string(got) != want {
+			t.Errorf("a setting is %q, %v; want %q", got, err, want)
+		}
 	}
 	if _, err := os.Stat(s.group); (err != nil) != acted {
 		t.Errorf("the control group: %v", err)
@@ -163,7 +170,7 @@ func TestGuardAbortsTheConnection(t *testing.T) {
 }
 
 func TestGuardRefusesArguments(t *testing.T) {
-	for _, args := range [][]string{nil, {"g", "f", "v"}, {"g", "f", "v", "soon"}} {
+	for _, args := range [][]string{nil, {"g"}, {"g", "soon"}, {"g", "1s", "f"}} {
 		if err := playGuard(args, strings.NewReader(""), &bytes.Buffer{}); err == nil {
 			t.Errorf("%q is accepted", args)
 		}

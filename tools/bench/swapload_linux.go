@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -38,7 +37,7 @@ type loadResult struct {
 	Error string        `json:"error,omitempty"`
 	Pages int           `json:"pages"` // touched
 	Took  time.Duration `json:"took"`
-	// Touching is the time of all touches at random together, without that of checking pages.
+	// Touching is the time of all touches together, without that of checking pages.
 	Touching time.Duration `json:"touching"`
 	// Missed are the touches that waited for the device: major faults. Minor are those whose page
 	// readahead had brought into the swap cache: minor faults. Waited is the time of the missed
@@ -53,29 +52,34 @@ type loadResult struct {
 // A swapLoad is memory that does not fit into the limit of its process's control
 // group. It belongs to one goroutine, locked to its thread.
 type swapLoad struct {
-	memory []byte
-	source *source
-	rng    *rand.Rand
-	touch  histogram
-	usage  unix.Rusage // scratch
+	memory  []byte
+	source  *source
+	touches []touch
+	missed  histogram
+	usage   unix.Rusage // scratch
 }
 
-// playLoad is the load's process: its arguments are the control group, the number
-// of pages, how many of them an order touches at random, and a seed.
+// playLoad is the load's process: its arguments are the control group, the workload, the number of
+// pages, how many of them an order touches, and a seed.
 func playLoad(args []string, in io.Reader, out io.Writer) error {
-	if len(args) != 4 {
-		return fmt.Errorf("want GROUP PAGES TOUCHES SEED, have %q", args)
+	if len(args) != 5 {
+		return fmt.Errorf("want GROUP WORKLOAD PAGES TOUCHES SEED, have %q", args)
 	}
 	var numbers [3]int
 	for i := range numbers {
 		var err error
-		if numbers[i], err = strconv.Atoi(args[i+1]); err != nil || numbers[i] < 0 {
-			return fmt.Errorf("not a number: %q", args[i+1])
+		if numbers[i], err = strconv.Atoi(args[i+2]); err != nil || numbers[i] < 0 {
+			return fmt.Errorf("not a number: %q", args[i+2])
 		}
 	}
+	touches, err := touchesOf(args[1], numbers[0], numbers[1], uint64(numbers[2]))
+	if err != nil {
+		return err
+	}
 	runtime.LockOSThread()
+	debug.FreeOSMemory()
 	debug.SetGCPercent(-1) // a collection would be measured, and touch memory
-	load, err := newSwapLoad(args[0], numbers[0], uint64(numbers[2]))
+	load, err := newSwapLoad(args[0], numbers[0], touches)
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func playLoad(args []string, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("answer: %w", err)
 	}
 	for lines := bufio.NewScanner(in); lines.Scan(); {
-		result, err := load.obey(lines.Text(), numbers[1])
+		result, err := load.obey(lines.Text())
 		if err != nil {
 			result.Error = err.Error()
 		}
@@ -97,12 +101,12 @@ func playLoad(args []string, in io.Reader, out io.Writer) error {
 
 // newSwapLoad maps the memory. The process locks its other memory before it joins the group: that
 // is neither swapped nor counted there.
-func newSwapLoad(group string, pages int, seed uint64) (*swapLoad, error) {
+func newSwapLoad(group string, pages int, touches []touch) (*swapLoad, error) {
 	pool, err := mapPool(poolFD)
 	if err != nil {
 		return nil, err
 	}
-	load := &swapLoad{source: newSource(pool), rng: rand.New(rand.NewPCG(seed, 0))}
+	load := &swapLoad{source: newSource(pool), touches: touches}
 	if err := unix.Mlockall(unix.MCL_CURRENT); err != nil {
 		return nil, fmt.Errorf("lock memory: %w", err)
 	}
@@ -139,14 +143,14 @@ func mapPool(fd int) ([]byte, error) {
 	return pool, nil
 }
 
-func (l *swapLoad) obey(order string, touches int) (loadResult, error) {
+func (l *swapLoad) obey(order string) (loadResult, error) {
 	switch order {
 	case orderFill:
 		return l.fill(), nil
 	case orderWalk:
 		return l.walk(maxWalk)
 	case orderTouch:
-		return l.touchRandomly(touches)
+		return l.touchAll()
 	}
 	return loadResult{}, fmt.Errorf("unknown order %q", order)
 }
@@ -187,19 +191,23 @@ func (l *swapLoad) walk(limit time.Duration) (loadResult, error) {
 	return loadResult{Pages: l.pages(), Took: time.Since(began)}, nil
 }
 
-// touchRandomly reads one byte of a page at a time and then, outside of the time that is measured,
-// checks the page. Whether the touch waited for the device, the kernel's count of this thread's
-// faults says, which is read before and after that time.
-func (l *swapLoad) touchRandomly(touches int) (loadResult, error) {
-	result := loadResult{Pages: touches}
-	l.touch = histogram{}
+// touchAll reads or writes one byte of a page at a time and then, outside of the time that is
+// measured, checks the page. Whether the touch waited for the device, the kernel's count of this
+// thread's faults says, which is read before and after that time.
+func (l *swapLoad) touchAll() (loadResult, error) {
+	result := loadResult{Pages: len(l.touches)}
+	l.missed = histogram{}
 	began, sum := time.Now(), byte(0)
 	major, minor, err := l.faults()
-	for range touches {
-		number := l.rng.IntN(l.pages())
-		page := l.page(number)
+	for _, one := range l.touches {
+		number := int(one.page)
+		page, first := l.page(number), l.source.first(number)
 		before := time.Now()
-		sum ^= page[0]
+		if one.write {
+			page[0] = first
+		} else {
+			sum ^= page[0]
+		}
 		took := time.Since(before)
 		majorNow, minorNow, failed := l.faults()
 		err = errors.Join(err, failed)
@@ -208,7 +216,7 @@ func (l *swapLoad) touchRandomly(touches int) (loadResult, error) {
 		case majorNow > major:
 			result.Missed++
 			result.Waited += took
-			l.touch.add(took)
+			l.missed.add(took)
 		case minorNow > minor:
 			result.Minor++
 		}
@@ -220,7 +228,7 @@ func (l *swapLoad) touchRandomly(touches int) (loadResult, error) {
 	}
 	runtime.KeepAlive(sum)
 	result.Took = time.Since(began)
-	result.P50, result.P99 = l.touch.percentile(0.50), l.touch.percentile(0.99)
+	result.P50, result.P99 = l.missed.percentile(0.50), l.missed.percentile(0.99)
 	return result, err
 }
 

@@ -48,7 +48,7 @@ func wantOnCPU0(t *testing.T, pid int) {
 func TestLoadVerifies(t *testing.T) {
 	require.Root(t) // to lock memory
 	group := t.TempDir()
-	load, err := startLoad(t.Context(), group, sharedPool(t), loadOrder{pages: 1000, touches: 50, seed: 1, cpu: 0})
+	load, err := startLoad(t.Context(), group, sharedPool(t), loadOrder{workload: workUniform, pages: 1000, touches: 50, seed: 1, cpu: 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,16 +81,25 @@ func TestLoadVerifies(t *testing.T) {
 	}
 }
 
+// touchEach touches each page, every other one by a write.
+func touchEach(pages int) []touch {
+	all := make([]touch, pages)
+	for i := range all {
+		all[i] = touch{int32(i), i%2 == 1}
+	}
+	return all
+}
+
 // The number of a wrong page is told.
 func TestWrongPageIsTold(t *testing.T) {
 	pool := bytes.Join(pages.Mix(8, 5), nil)
-	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), touches: touchEach(20)}
 	load.fill()
 	load.page(13)[99] ^= 1
 	if _, err := load.walk(time.Hour); err == nil || !strings.Contains(err.Error(), "walk: page 13: ") {
 		t.Errorf("walk: %v", err)
 	}
-	if _, err := load.touchRandomly(1000); err == nil || !strings.Contains(err.Error(), "touch: page 13: ") {
+	if _, err := load.touchAll(); err == nil || !strings.Contains(err.Error(), "touch: page 13: ") {
 		t.Errorf("touch: %v", err)
 	}
 }
@@ -98,7 +107,7 @@ func TestWrongPageIsTold(t *testing.T) {
 // A walk that takes too long ends, and counts the pages that it has read.
 func TestWalkEnds(t *testing.T) {
 	pool := bytes.Join(pages.Mix(8, 5), nil)
-	load := &swapLoad{memory: make([]byte, 600*codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load := &swapLoad{memory: make([]byte, 600*codec.PageSize), source: newSource(pool)}
 	load.fill()
 	load.page(300)[0] ^= 1 // it is not read
 	if got, err := load.walk(0); err != nil || got.Pages != 256 {
@@ -109,9 +118,9 @@ func TestWalkEnds(t *testing.T) {
 // The kernel's counts tell a touch that faulted from one that did not.
 func TestTouchesAreTold(t *testing.T) {
 	pool := bytes.Join(pages.Mix(8, 5), nil)
-	load := &swapLoad{memory: make([]byte, codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load := &swapLoad{memory: make([]byte, codec.PageSize), source: newSource(pool), touches: make([]touch, 100)}
 	load.fill()
-	got, err := load.touchRandomly(100)
+	got, err := load.touchAll()
 	if err != nil || got.Missed != 0 || got.Minor != 0 || got.Touching <= 0 || got.Waited != 0 {
 		t.Errorf("a page in memory: %+v, %v", got, err)
 	}
@@ -120,12 +129,12 @@ func TestTouchesAreTold(t *testing.T) {
 // Filling, walking and touching allocate nothing: that would be measured too.
 func TestSwapLoadAllocatesNothing(t *testing.T) {
 	pool := bytes.Join(pages.Mix(8, 5), nil)
-	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), touches: touchEach(20)}
 	load.fill()
 	for name, step := range map[string]func() error{
 		"fill":  func() error { load.fill(); return nil },
 		"walk":  func() error { _, err := load.walk(time.Hour); return err },
-		"touch": func() error { _, err := load.touchRandomly(100); return err },
+		"touch": func() error { _, err := load.touchAll(); return err },
 	} {
 		if allocs := testing.AllocsPerRun(20, func() {
 			if err := step(); err != nil {
@@ -138,7 +147,7 @@ func TestSwapLoadAllocatesNothing(t *testing.T) {
 }
 
 func TestLoadRefusesArguments(t *testing.T) {
-	for _, args := range [][]string{nil, {"g", "1", "2"}, {"g", "x", "2", "3"}, {"g", "1", "-2", "3"}} {
+	for _, args := range [][]string{nil, {"g", "uniform", "1", "2"}, {"g", "uniform", "x", "2", "3"}, {"g", "uniform", "1", "-2", "3"}, {"g", "absent", "1", "2", "3"}} {
 		if err := playLoad(args, strings.NewReader(""), io.Discard); err == nil {
 			t.Errorf("%q is accepted", args)
 		}

@@ -19,7 +19,7 @@ type basis struct {
 	less bool // is better
 }
 
-// The bases: the speed of the fill, that of the walk, and the mean time of all touches at random.
+// The bases: the speed of the fill, that of the walk, and the mean time of all touches.
 var (
 	byFill  = basis{get: func(f swapFigure) float64 { return f.Fill }}
 	byWalk  = basis{get: func(f swapFigure) float64 { return f.Walk }}
@@ -51,17 +51,20 @@ func swapMeasures(times int) []swapMeasure {
 	return []swapMeasure{
 		{"memory for the same work, filled", "MiB", func(f swapFigure) float64 { return f.TakenFill }, byFill, memory},
 		{"  walked", "MiB", func(f swapFigure) float64 { return f.TakenWalk }, byWalk, memory},
-		{"  touched at random", "MiB", func(f swapFigure) float64 { return f.TakenTouch }, byTouch, memory},
+		{"  touched", "MiB", func(f swapFigure) float64 { return f.TakenTouch }, byTouch, memory},
+		{"  of it zswap", "MiB", func(f swapFigure) float64 { return f.TakenZswap }, byTouch, none},
 		{fmt.Sprintf("fill %dx the limit", times), "MB/s", byFill.get, byFill, faster(1.0, 1.2)},
 		{"walk it in order", "MB/s", byWalk.get, byWalk, faster(1.0, 1.3)},
 		{"  pages reached in the time for it", "%", func(f swapFigure) float64 { return 100 * f.Walked }, byWalk, none},
-		{"touch it at random, mean", "us", byTouch.get, byTouch, less("time", 2.2, 1.7)},
+		{"touch it, mean", "us", byTouch.get, byTouch, less("time", 2.2, 1.7)},
 		{"  a miss, mean", "us", func(f swapFigure) float64 { return f.Miss }, byTouch, none},
 		{"  a miss, p50", "us", func(f swapFigure) float64 { return f.MissP50 }, byTouch, less(medianRatio, 3, 2.2)},
 		{"  a miss, p99", "us", func(f swapFigure) float64 { return f.MissP99 }, byTouch, none},
 		{"  touches that missed: major faults", "%", func(f swapFigure) float64 { return 100 * f.Major }, byTouch, none},
 		{"  read ahead before: minor faults", "%", func(f swapFigure) float64 { return 100 * f.Minor }, byTouch, none},
 		{"  without a fault", "%", func(f swapFigure) float64 { return 100 * f.None }, byTouch, none},
+		{"  pages swapped in from zswap", "%", func(f swapFigure) float64 { return 100 * f.Hot }, byTouch, none},
+		{"written back by zswap, all phases", "GiB", func(f swapFigure) float64 { return f.WrittenBack }, byTouch, none},
 		{"CPU a GiB swapped out or in", "s", func(f swapFigure) float64 { return f.CPU }, byWalk, less("CPU time", 1.6, 1.3)},
 		{"  of it the load and its reclaim", "s", func(f swapFigure) float64 { return f.share(f.Spent.Load) }, byWalk, none},
 		{"  of it zramfs", "s", func(f swapFigure) float64 { return f.share(f.Spent.Server) }, byWalk, none},

@@ -54,9 +54,13 @@ func startPart(cmd *exec.Cmd) (p *partProcess, first string, err error) {
 type guardProcess struct{ *partProcess }
 
 // startGuard starts the guard of a window, which is there when this returns. It will
-// empty and remove group and put value into setting.
-func startGuard(group, setting, value string, limit time.Duration) (*guardProcess, error) {
-	cmd := partCommand(partGuard, group, setting, value, limit.String())
+// empty and remove group and restore the settings.
+func startGuard(group string, limit time.Duration, settings []setting) (*guardProcess, error) {
+	args := []string{group, limit.String()}
+	for _, one := range settings {
+		args = append(args, one.path, one.value)
+	}
+	cmd := partCommand(partGuard, args...)
 	// A session of its own: what ends the tool from the terminal is not for it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	p, first, err := startPart(cmd)
@@ -97,6 +101,7 @@ type loadProcess struct {
 
 // A loadOrder is what a load is told at its start.
 type loadOrder struct {
+	workload             string
 	pages, touches, seed int
 	cpu                  int // its only one, or anyCPU
 }
@@ -104,7 +109,7 @@ type loadOrder struct {
 // startLoad starts a load in a control group. It is killed when ctx ends, and by the
 // kernel should the tool be.
 func startLoad(ctx context.Context, group string, pool *os.File, order loadOrder) (_ *loadProcess, err error) {
-	cmd := partCommand(partLoad, group, strconv.Itoa(order.pages), strconv.Itoa(order.touches), strconv.Itoa(order.seed))
+	cmd := partCommand(partLoad, group, order.workload, strconv.Itoa(order.pages), strconv.Itoa(order.touches), strconv.Itoa(order.seed))
 	cmd.ExtraFiles = []*os.File{pool}
 	// The signal is that of the end of the thread that started the load: the caller
 	// stays on it.

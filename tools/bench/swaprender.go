@@ -12,8 +12,8 @@ import (
 // vm.page-cluster and its ratio to kernel zram, how that stands to the targets, and all medians.
 func (r *swapReport) writeText(out io.Writer) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "Linux %s, %d CPUs; %d MiB of real pages (%d different, LZ4 ratio %.2f) in a limit of %d MiB; %d touches; median of %d rounds\n",
-		r.Kernel, r.CPUs, r.Filled>>20, r.Pages.Count, r.Pages.LZ4, r.Limit>>20, r.Touches, r.Rounds)
+	fmt.Fprintf(&text, "Linux %s, %d CPUs; %d MiB of real pages (%d different, LZ4 ratio %.2f) in a limit of %d MiB; %d touches, %s; median of %d rounds\n",
+		r.Kernel, r.CPUs, r.Filled>>20, r.Pages.Count, r.Pages.LZ4, r.Limit>>20, r.Touches, r.Work, r.Rounds)
 	if r.LoadCPU != nil {
 		fmt.Fprintf(&text, "the load runs on CPU %d only\n", *r.LoadCPU)
 	}

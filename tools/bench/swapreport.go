@@ -13,6 +13,7 @@ type swapReport struct {
 	Size    int64         `json:"size_bytes"`
 	Rounds  int           `json:"rounds"`
 	Touches int           `json:"touches"`
+	Work    string        `json:"workload"`
 	LoadCPU *int          `json:"load_cpu,omitempty"` // its only one
 	Pages   reportPages   `json:"pages"`
 	WakeUps wakeUps       `json:"wake_up"`
@@ -49,7 +50,7 @@ func (b *swapBenchmark) report(pages reportPages) *swapReport {
 	out := &swapReport{
 		Kernel: kernelRelease(), CPUs: runtime.NumCPU(), Limit: b.opts.limit,
 		Filled: b.opts.limit * int64(b.opts.times), Size: b.opts.size,
-		Rounds: b.opts.rounds, Touches: b.opts.touches, Pages: pages,
+		Rounds: b.opts.rounds, Touches: b.opts.touches, Work: b.opts.workload, Pages: pages,
 		WakeUps: b.wakeUps, Cluster: b.opts.clusters,
 	}
 	if b.opts.loadCPU != anyCPU {

@@ -11,13 +11,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -28,20 +31,21 @@ func needSwap(t *testing.T) {
 	require.Swap(t)
 }
 
-// wantNoSwap waits until neither swap nor a control group of the run is left, and
-// vm.page-cluster is what it was.
-func wantNoSwap(t *testing.T, cluster string) {
+// wantNoSwap waits until neither swap nor a control group of the run is left, and the settings are
+// what they were.
+func wantNoSwap(t *testing.T, before []setting) {
 	t.Helper()
 	err := retry(func() error {
 		areas, err := loopsetup.Swaps()
-		now, failed := os.ReadFile(pageCluster)
+		var unused cleanup
+		now, failed := keepSettings(&unused)
 		groups, _ := filepath.Glob("/sys/fs/cgroup/*/zramfs-bench-*")
 		unified, _ := filepath.Glob("/sys/fs/cgroup/zramfs-bench-*")
 		if err := errors.Join(err, failed); err != nil {
 			return err
 		}
-		if len(areas)+len(groups)+len(unified) > 0 || string(now) != cluster {
-			return errors.New("swap, a group or vm.page-cluster is left: " + string(now))
+		if len(areas)+len(groups)+len(unified) > 0 || !slices.Equal(now, before) {
+			return fmt.Errorf("swap, a group or a setting is left: %v", now)
 		}
 		return nil
 	})
@@ -50,13 +54,14 @@ func wantNoSwap(t *testing.T, cluster string) {
 	}
 }
 
-func readCluster(t *testing.T) string {
+func readSettings(t *testing.T) []setting {
 	t.Helper()
-	text, err := os.ReadFile(pageCluster)
+	var unused cleanup
+	settings, err := keepSettings(&unused)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return settings
 }
 
 // Without swap the kernel kills the program that is shown, with zramfs it finishes, and nothing is
@@ -64,7 +69,7 @@ func readCluster(t *testing.T) string {
 func TestShowRuns(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := buildZramfs(t), readCluster(t)
+	zramfs, before := buildZramfs(t), readSettings(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"show", "-binary", zramfs, "-limit", "48M"}, io.Discard)
 	if err != nil {
@@ -79,13 +84,13 @@ func TestShowRuns(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}
 	}
-	wantNoSwap(t, cluster)
+	wantNoSwap(t, before)
 }
 
 // Swap is turned on and off on both devices, and nothing is left.
 func TestStartRuns(t *testing.T) {
 	needSwap(t)
-	zramfs, cluster := buildZramfs(t), readCluster(t)
+	zramfs, before := buildZramfs(t), readSettings(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"start", "-binary", zramfs, "-size", "64M", "-rounds", "2", "-json"}, io.Discard)
 	if err != nil {
@@ -104,17 +109,21 @@ func TestStartRuns(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	wantNoSwap(t, cluster)
+	wantNoSwap(t, before)
 }
 
-// A whole run with real swap: every page verified, figures for both devices, and
-// nothing left. The windows take a few seconds each.
-func TestSwapRunMeasuresBoth(t *testing.T) {
+// A whole run with real swap: every page verified, figures for zramfs with and without zswap and
+// for kernel zram, and nothing left. The windows take a few seconds each.
+func TestSwapRunMeasuresAll(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := buildZramfs(t), readCluster(t)
+	zramfs, before := buildZramfs(t), readSettings(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	opts, err := parse([]string{"swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-touches", "2000", "-page-clusters", "0,5", "-json"}, io.Discard)
+	if err := zswap.Unfit(host.Local); err != nil {
+		t.Skip(err)
+	}
+	opts, err := parse([]string{"swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-touches", "2000", "-page-clusters", "0,5", "-json",
+		"-contestant", "alone=--zswap off", "-contestant", "tier=--zswap 10%"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,30 +138,38 @@ func TestSwapRunMeasuresBoth(t *testing.T) {
 	if len(got.WakeUps.AsIs) != 1 || got.WakeUps.AsIs[0].Same.P50 <= 0 {
 		t.Errorf("wake-ups: %+v", got.WakeUps)
 	}
-	if len(got.Devices) != 2 || got.Filled != 3*48<<20 || got.Size != 4*48<<20 {
+	if len(got.Devices) != 3 || got.Filled != 3*48<<20 || got.Size != 4*48<<20 {
 		t.Fatalf("the report:\n%s", out.String())
 	}
-	for i, device := range got.Devices {
+	for _, device := range got.Devices {
 		if len(device.Rounds) != 2 {
 			t.Fatalf("%s: %d values of vm.page-cluster", device.Name, len(device.Rounds))
 		}
 		one := device.Rounds[0][0]
 		// Readahead brings pages that a touch then finds. Kernel zram does not read ahead.
-		if ahead := device.Rounds[1][0].Minor; (ahead > 0) != (i == 0) {
+		if ahead := device.Rounds[1][0].Minor; (ahead > 0) != (device.Name != zramName) {
 			t.Errorf("%s: of the touches, %g found a page read ahead", device.Name, ahead)
 		}
+		// All of what is in swap fits into zswap.
+		stored, hot := 1.9*48/1024, 0.0
+		if device.Name == "tier" {
+			stored, hot = 0, 1
+		}
+		if one.Hot != hot || (one.TakenZswap > 8) != (hot == 1) || one.TakenTouch <= one.TakenZswap || one.WrittenBack > 0 {
+			t.Errorf("%s: %g of the pages from zswap, which took %g of %g MiB and wrote back %g GiB", device.Name, one.Hot, one.TakenZswap, one.TakenTouch, one.WrittenBack)
+		}
 		// Two thirds do not fit. Of 2,000 touches, as many must wait.
-		if one.Out < 2*48.0/1024 || one.In < 2*48.0/1024 || one.Misses < 1000 || one.Stored < 1.9*48/1024 {
+		if one.Out < 2*48.0/1024 || one.In < 2*48.0/1024 || one.Misses < 1000 || one.Stored < stored {
 			t.Errorf("%s: swapped out %g GiB and in %g, stored %g, %d touches waited", device.Name, one.Out, one.In, one.Stored, one.Misses)
 		}
-		if one.Fill <= 0 || one.Walk <= 0 || one.Touch <= 0 || one.Miss <= 0 || one.MissP50 <= 0 || one.MissP99 < one.MissP50 || one.Walked != 1 || one.CPU <= 0 || (one.Spent.Server > 0) != (i == 0) {
+		if one.Fill <= 0 || one.Walk <= 0 || one.Touch <= 0 || one.Miss <= 0 || one.MissP50 <= 0 || one.MissP99 < one.MissP50 || one.Walked != 1 || one.CPU <= 0 || (one.Spent.Server > 0) != (device.Name == "alone") && device.Name != "tier" {
 			t.Errorf("%s: %+v", device.Name, one)
 		}
 		if !strings.Contains(device.What, "lz4") && !strings.Contains(device.What, "adaptive") {
 			t.Errorf("%s: %s", device.Name, device.What)
 		}
 	}
-	wantNoSwap(t, cluster)
+	wantNoSwap(t, before)
 	wantNothingLeft(t, out.String())
 }
 
@@ -161,7 +178,7 @@ func TestSwapRunMeasuresBoth(t *testing.T) {
 func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan string) {
 	t.Helper()
 	tool = exec.Command(build(t, "github.com/zramfs/zramfs/tools/bench"), "swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-times", "8",
-		"-touches", "1000000", "-anchor", "none")
+		"-touches", "1000000", "-anchor", "none", "-mount-flags", "--zswap auto")
 	progress, err := tool.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +205,9 @@ func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan strin
 	if err != nil {
 		t.Error(err)
 	}
+	if zswap.Unfit(host.Local) == nil && !zswap.Running(host.Local) {
+		t.Error("zswap is not on")
+	}
 	return tool, said
 }
 
@@ -195,7 +215,7 @@ func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan strin
 func TestInterruptedSwapLeavesNothing(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := buildZramfs(t), readCluster(t)
+	zramfs, before := buildZramfs(t), readSettings(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	tool, said := startSwapTool(t, zramfs)
 	if err := tool.Process.Signal(unix.SIGINT); err != nil {
@@ -206,7 +226,7 @@ func TestInterruptedSwapLeavesNothing(t *testing.T) {
 	if err := tool.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
 		t.Errorf("the tool ended with %v:\n%s", err, text)
 	}
-	wantNoSwap(t, cluster)
+	wantNoSwap(t, before)
 	wantNothingLeft(t, text)
 }
 
@@ -215,13 +235,13 @@ func TestInterruptedSwapLeavesNothing(t *testing.T) {
 func TestKilledToolLeavesNoSwap(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := buildZramfs(t), readCluster(t)
+	zramfs, before := buildZramfs(t), readSettings(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	tool, _ := startSwapTool(t, zramfs)
 	if err := tool.Process.Signal(unix.SIGKILL); err != nil {
 		t.Error(err)
 	}
-	wantNoSwap(t, cluster)
+	wantNoSwap(t, before)
 	_ = tool.Wait() // it was killed
 	err := retry(func() error {
 		dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "zramfs-bench-*", "zram"))

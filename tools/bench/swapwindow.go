@@ -12,12 +12,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// pageCluster holds how much the kernel reads ahead from swap: two to the power of
-// it pages (Documentation/admin-guide/sysctl/vm.rst).
-const pageCluster = "/proc/sys/vm/page-cluster"
+// The settings of the kernel that a window changes.
+const (
+	// pageCluster holds how much the kernel reads ahead from swap: two to the power of
+	// it pages (Documentation/admin-guide/sysctl/vm.rst).
+	pageCluster = "/proc/sys/vm/page-cluster"
+	// zswapParameters are set by "zramfs up --zswap".
+	zswapParameters = "/sys/module/zswap/parameters/*"
+)
 
 var errOtherSwap = errors.New("other swap is on")
 
@@ -118,8 +125,8 @@ func upZram(opts options, made *cleanup) (*device, error) {
 	return zram, nil
 }
 
-// refuseOtherSwap is an error while any swap is on: pages would go there too, or come
-// from there.
+// refuseOtherSwap is an error while any swap is on, since pages would go there too or come from
+// there, and while zswap is on, which would be in front of every device.
 func refuseOtherSwap() error {
 	areas, err := loopsetup.Swaps()
 	if err != nil {
@@ -128,22 +135,45 @@ func refuseOtherSwap() error {
 	if len(areas) > 0 {
 		return fmt.Errorf("%w: %s (swapoff %[2]s)", errOtherSwap, areas[0].Path)
 	}
+	if zswap.Running(host.Local) {
+		return fmt.Errorf("%w: zswap (echo N > %s)", errOtherSwap, zswap.Enabled)
+	}
 	return nil
 }
 
-// setCluster sets vm.page-cluster for a window and returns what it was, which made
-// restores.
-func setCluster(value int, made *cleanup) (before string, err error) {
-	text, err := os.ReadFile(pageCluster)
+// A setting is a file of the kernel with what it has to hold in the end.
+type setting struct{ path, value string }
+
+// keepSettings returns the settings as they are now. made restores them.
+func keepSettings(made *cleanup) (settings []setting, err error) {
+	parameters, err := filepath.Glob(zswapParameters) // none in a kernel without zswap
 	if err != nil {
-		return "", fmt.Errorf("read vm.page-cluster: %w", err)
+		return nil, err
 	}
-	before = strings.TrimSpace(string(text))
-	made.add(func() error { return os.WriteFile(pageCluster, []byte(before), 0) })
-	if err := os.WriteFile(pageCluster, []byte(strconv.Itoa(value)), 0); err != nil {
-		return "", fmt.Errorf("set vm.page-cluster: %w", err)
+	for _, path := range append(parameters, pageCluster) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read setting: %w", err)
+		}
+		settings = append(settings, setting{path, strings.TrimSpace(string(text))})
 	}
-	return before, nil
+	made.add(func() error { return restore(settings) })
+	return settings, nil
+}
+
+// restore gives settings that have changed their values again.
+func restore(settings []setting) error {
+	var failed []error
+	for _, one := range settings {
+		now, err := os.ReadFile(one.path)
+		if err == nil && strings.TrimSpace(string(now)) != one.value {
+			err = os.WriteFile(one.path, []byte(one.value), 0)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("restore setting: %w", err))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // window measures one subject once with a value of vm.page-cluster: all that it makes, swap first
@@ -158,15 +188,19 @@ func (b *swapBenchmark) window(ctx context.Context, one subject, cluster, seed i
 	if err != nil {
 		return swapFigure{}, err
 	}
-	before, err := setCluster(cluster, &made)
+	settings, err := keepSettings(&made)
 	if err != nil {
 		return swapFigure{}, err
 	}
-	guard, err := startGuard(group, pageCluster, before, b.opts.window)
+	guard, err := startGuard(group, b.opts.window, settings)
 	if err != nil {
 		return swapFigure{}, err
 	}
 	made.add(guard.dismiss)
+	if err := os.WriteFile(pageCluster, []byte(strconv.Itoa(cluster)), 0); err != nil {
+		return swapFigure{}, fmt.Errorf("set vm.page-cluster: %w", err)
+	}
+	idle := zswapMemory(host.Local.ZswapUse())
 	device, err := one.up(&made)
 	if err != nil {
 		return swapFigure{}, err
@@ -175,12 +209,12 @@ func (b *swapBenchmark) window(ctx context.Context, one subject, cluster, seed i
 		return swapFigure{}, err
 	}
 	b.what[one.name] = device.what
-	load, err := startLoad(ctx, group, b.shared, loadOrder{b.pages(), b.opts.touches, seed, b.opts.loadCPU})
+	load, err := startLoad(ctx, group, b.shared, loadOrder{b.opts.workload, b.opts.filled(), b.opts.touches, seed, b.opts.loadCPU})
 	if err != nil {
 		return swapFigure{}, err
 	}
 	made.add(load.end)
-	return b.phases(ctx, load, device)
+	return b.phases(ctx, load, device, idle)
 }
 
 // watch tells the guard which connection serves a device, where one does.
@@ -195,8 +229,8 @@ func (g *guardProcess) watch(path string) error {
 	return g.tell(orderConnection + connection)
 }
 
-// phases runs the load, and counts the machine's work during it.
-func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *device) (swapFigure, error) {
+// phases runs the load, and counts the machine's work during it. idle is what zswap took before.
+func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *device, idle uint64) (swapFigure, error) {
 	all := party{load: load.cmd.Process.Pid, server: device.server}
 	var done [3]phase
 	var memory *memoryUse
@@ -215,9 +249,15 @@ func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *d
 		}
 		done[i].cpu = after.census.since(before.census)
 		done[i].out, done[i].in = after.out-before.out, after.in-before.in
-		if done[i].memory, err = all.takenMemory(device, b.opts.size); err != nil {
+		done[i].loads = after.zswap.Loads - before.zswap.Loads
+		done[i].writtenBack = after.zswap.WrittenBack - before.zswap.WrittenBack
+		taken, err := all.takenMemory(device, b.opts.size)
+		if err != nil {
 			return swapFigure{}, err
 		}
+		now := zswapMemory(after.zswap)
+		done[i].zswap = now - min(now, idle)
+		done[i].memory = taken + done[i].zswap
 		if order == orderFill {
 			if memory, err = readMemory(device); err != nil {
 				return swapFigure{}, err
