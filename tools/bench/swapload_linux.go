@@ -198,10 +198,12 @@ func (l *swapLoad) touchAll() (loadResult, error) {
 	result := loadResult{Pages: len(l.touches)}
 	l.missed = histogram{}
 	began, sum := time.Now(), byte(0)
-	major, minor, err := l.faults()
+	var err error
 	for _, one := range l.touches {
 		number := int(one.page)
 		page, first := l.page(number), l.source.first(number)
+		major, minor, failed := l.faults()
+		err = errors.Join(err, failed)
 		before := time.Now()
 		if one.write {
 			page[0] = first
@@ -223,8 +225,6 @@ func (l *swapLoad) touchAll() (loadResult, error) {
 		if !l.source.holds(page, number) {
 			return result, fmt.Errorf("touch: page %d: %w", number, errWrongPage)
 		}
-		major, minor, failed = l.faults() // the check may fault
-		err = errors.Join(err, failed)
 	}
 	runtime.KeepAlive(sum)
 	result.Took = time.Since(began)

@@ -117,6 +117,8 @@ func TestWalkEnds(t *testing.T) {
 
 // The kernel's counts tell a touch that faulted from one that did not.
 func TestTouchesAreTold(t *testing.T) {
+	runtime.LockOSThread() // as a load is: the counts are those of the thread
+	defer runtime.UnlockOSThread()
 	pool := bytes.Join(pages.Mix(8, 5), nil)
 	load := &swapLoad{memory: make([]byte, codec.PageSize), source: newSource(pool), touches: make([]touch, 100)}
 	load.fill()
