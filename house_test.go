@@ -60,7 +60,7 @@ const lattice = `
 	internal/kubelet: internal/host
 	internal/podswap: internal/host
 	internal/doctor: internal/imageio internal/kubelet internal/podswap internal/zramfsd internal/zswap loopsetup
-	internal/estimate: codec internal/sample
+	internal/estimate: internal/sample internal/zswap
 	internal/config: internal/host internal/safeopen internal/term
 	internal/generator: internal/config
 	internal/kubeapi: internal/kubelet internal/podswap

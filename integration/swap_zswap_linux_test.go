@@ -14,6 +14,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zswap"
 )
@@ -78,9 +79,11 @@ func TestSwapZswap(t *testing.T) {
 		t.Errorf("of %d bytes zswap has taken %+v", swapped, use)
 	}
 	words := mustRun(t, commandTimeout, "status", dir).Stdout
-	if !regexp.MustCompile(`(?m)^  zswap          [0-9.]+[KM] of pages in [0-9.]+[KM]; since boot \d+ faults answered, \d+ pages written back$`).MatchString(words) {
+	if !regexp.MustCompile(`(?m)^  zswap          [0-9.]+[KM] for [0-9.]+[KM], ratio [0-9.]+; since boot [0-9,]+ faults answered, [0-9,]+ pages written back$`).MatchString(words) ||
+		regexp.MustCompile(`freed by programs`).MatchString(words) {
 		t.Errorf("status prints %q", words)
 	}
+	wantTiers(t, dir)
 	m.do(t, "walk")
 	if now := host.Local.ZswapUse(); now.Loads == use.Loads {
 		t.Errorf("no fault was answered by zswap: %+v", now)
@@ -122,6 +125,23 @@ func TestSwapZswapDrain(t *testing.T) {
 	mustRun(t, downTimeout, "down", dir)
 	wantNothingLeft(t, dir)
 	wantParameters(t, before)
+}
+
+// wantTiers wants every page of a device in swap, which has one tenant, to be in one of its tiers.
+func wantTiers(t *testing.T, dir string) {
+	t.Helper()
+	found, err := swapdev.Find(dir)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d devices, %v", len(found), err)
+	}
+	d := found[0]
+	u, m := swapdev.NewUsage(d), d.Memory()
+	stored := d.Status.Memory.OrigDataSize
+	const slack = 1 << 20 // headers of areas, and what moved between the reads
+	if u.InZswap == 0 || u.InZswap+stored > u.InSwap+u.Copies+slack || m.Zswap == 0 || m.Zswap > u.InZswap ||
+		u.Saved != int64(u.InSwap)-int64(m.Store+m.Processes+m.Slots+m.Zswap) || u.Freed > slack {
+		t.Errorf("%+v, %+v, %d stored", u, m, stored)
+	}
 }
 
 // With two devices the first that ends leaves zswap on, and the second restores it.

@@ -30,14 +30,17 @@ var panels = []panel{
 	{"Memory saved", "bytes", [][2]string{{"zramfs_saved_bytes" + perDevice, "{{device}}"}}},
 	{"Stored and taken", "bytes", [][2]string{
 		{"zramfs_data_bytes" + perDevice, "{{device}} stored"},
+		{"zramfs_swap_zswap_bytes" + perDevice, "{{device}} in zswap"},
 		{"zramfs_memory_used_bytes" + perDevice, "{{device}} taken"},
+		{"zramfs_memory_bytes" + `{instance=~"$instance",device=~"$device",kind="zswap"}`, "{{device}} taken by zswap"},
 		{"zramfs_memory_limit_bytes" + perDevice + " > 0", "{{device}} limit"}}},
 	{"Compression ratio", "none", [][2]string{
 		{"zramfs_data_bytes" + perDevice + " / zramfs_memory_used_bytes" + perDevice, "{{device}}"}}},
 	{"Swap used", "percentunit", [][2]string{
 		{"zramfs_swap_used_bytes" + perDevice + " / zramfs_swap_size_bytes" + perDevice, "{{device}}"}}},
 	{"Throughput", "Bps", [][2]string{
-		{`rate(zramfs_operation_bytes_total{instance=~"$instance",device=~"$device",op=~"read|write"}[$__rate_interval])`, "{{device}} {{op}}"}}},
+		{`rate(zramfs_operation_bytes_total{instance=~"$instance",device=~"$device",op=~"read|write"}[$__rate_interval])`, "{{device}} {{op}}"},
+		{`rate(zramfs_zswap_pages_total{instance=~"$instance"}[$__rate_interval]) * 4096`, "zswap {{op}}"}}},
 	{"Latency in the device", "s", [][2]string{
 		{quantile("0.5"), "{{device}} {{op}} p50"}, {quantile("0.99"), "{{device}} {{op}} p99"}}},
 	{"Pages by format", "short", [][2]string{{"zramfs_pages" + perDevice, "{{device}} {{codec}}"}}},

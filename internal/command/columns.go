@@ -78,6 +78,10 @@ var listColumns = []listColumn{
 var swapColumns = []listColumn{
 	{term.Column{Name: "IN-SWAP", Right: true}, "what programs have in swap and not in memory",
 		usageOf(func(u *swapdev.Usage) uint64 { return u.InSwap })},
+	{term.Column{Name: "IN-ZSWAP", Right: true}, "the part of IN-SWAP that zswap holds",
+		usageOf(func(u *swapdev.Usage) uint64 { return u.InZswap })},
+	{term.Column{Name: "ZSWAP-TOTAL", Right: true}, "memory that zswap takes for it",
+		sizeOf(func(d swapdev.Device) uint64 { return d.Memory().Zswap })},
 	{term.Column{Name: "COPIES", Right: true}, "pages in swap that are in memory too",
 		usageOf(func(u *swapdev.Usage) uint64 { return u.Copies })},
 	{term.Column{Name: "FREED", Right: true}, "freed by programs, and not yet returned by the kernel",

@@ -31,8 +31,11 @@ var statsColumns = []statsColumn{
 		return swapFigure(p, fixed(100*float64(p.SwapUsed)/float64(p.SwapSize), 1))
 	}},
 	{"mem_MiB", 8, "memory of the device, without its processes", answered(func(p monitor.Point) string { return mebibytes(int64(p.Memory)) })},
-	{"ratio", 6, "data for each byte of that memory", answered(func(p monitor.Point) string { return fixed(p.Ratio, 2) })},
-	{"saved_MiB", 9, "in swap, less the memory of device and processes", answered(func(p monitor.Point) string { return mebibytes(p.Saved) })},
+	{"zswap_MiB", 9, "pages of it in zswap, uncompressed", answered(func(p monitor.Point) string { return mebibytes(int64(p.InZswap)) })},
+	{"zmem_MiB", 8, "memory that zswap takes for them", answered(func(p monitor.Point) string { return mebibytes(int64(p.Zswap)) })},
+	{"ratio", 6, "data for each byte of both memories", answered(func(p monitor.Point) string { return fixed(p.Ratio, 2) })},
+	{"saved_MiB", 9, "in swap, less the memory of device, processes and zswap", answered(func(p monitor.Point) string { return mebibytes(p.Saved) })},
+	{"zin/s", 7, "pages a second from zswap, of all swap of the machine, as by page faults", rate(func(p monitor.Point) float64 { return p.ZswapIn })},
 	{"in/s", 7, "pages a second from the device, as by page faults", rate(func(p monitor.Point) float64 { return p.In.Pages })},
 	{"in_p50_us", 9, "median time of such a request in the device", latency(func(p monitor.Point) int64 { return p.In.P50 })},
 	{"in_p99_us", 9, "its 99th percentile", latency(func(p monitor.Point) int64 { return p.In.P99 })},

@@ -70,7 +70,7 @@ func wellPoint() monitor.Point {
 	cpu, some := 0.031, 0.82
 	return monitor.Point{
 		Time: testNow, Seconds: 1, Dir: "/run/zram", Answer: "ok", Health: "healthy", Uptime: 10, SwapSize: 4 << 30, SwapUsed: 2900 << 20,
-		Stored: 2950 << 20, Memory: 612 << 20, Processes: 25 << 20, Saved: 2263 << 20, Ratio: 4.82,
+		Stored: 2950 << 20, Memory: 612 << 20, InZswap: 512 << 20, Zswap: 170 << 20, ZswapIn: 12345, Processes: 25 << 20, Saved: 2263 << 20, Ratio: 4.82,
 		In: status.Flow{Pages: 1240, P50: 41_000, P99: 210_400}, Out: status.Flow{Pages: 310, P50: 19_000, P99: 140_000},
 		ReadTime: swapdev.Split{Loop: 52_000, Device: 43_000},
 		Discards: 12, CPU: &cpu, PressureSome: &some, FailedReads: 1, FailedWrites: 2, ChecksumErrors: 3, Restarts: 4,
@@ -80,9 +80,9 @@ func wellPoint() monitor.Point {
 // The lines of figures, with headings again on a terminal alone; a figure that is not known is a
 // dash.
 func TestStatsLines(t *testing.T) {
-	const headings = "    time used_MiB used_%  mem_MiB  ratio saved_MiB    in/s in_p50_us in_p99_us in_loop_us in_ours_%   out/s out_p50_us out_p99_us  free/s  cpu_% some_% errors restarts    state dir\n"
-	const well = "12:04:30   2900.0   70.8    612.0   4.82    2263.0    1240      41.0     210.4       52.0      82.7     310       19.0      140.0      12    3.1    0.8      6        4  healthy /run/zram\n"
-	const silent = "12:04:30      0.0    0.0        -      -         -       -         -         -          -         -       -          -          -       -      -      -      -        -  timeout /run/zram\n"
+	const headings = "    time used_MiB used_%  mem_MiB zswap_MiB zmem_MiB  ratio saved_MiB   zin/s    in/s in_p50_us in_p99_us in_loop_us in_ours_%   out/s out_p50_us out_p99_us  free/s  cpu_% some_% errors restarts    state dir\n"
+	const well = "12:04:30   2900.0   70.8    612.0     512.0    170.0   4.82    2263.0   12345    1240      41.0     210.4       52.0      82.7     310       19.0      140.0      12    3.1    0.8      6        4  healthy /run/zram\n"
+	const silent = "12:04:30      0.0    0.0        -         -        -      -         -       -       -         -         -          -         -       -          -          -       -      -      -      -        -  timeout /run/zram\n"
 	var out strings.Builder
 	o := &statsOutput{w: &out}
 	if err := o.print([]monitor.Point{wellPoint(), {Time: testNow, Dir: "/run/zram", Answer: "timeout", Health: "degraded", SwapSize: 1}}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
@@ -45,7 +46,8 @@ type report struct {
 	Loops    []loopReport      `json:"loops"`    // all of them, in the order of their places in the data file
 	Swap     *swapReport       `json:"swap"`     // all swap areas together; null when it is not used as swap
 	Usage    *swapdev.Usage    `json:"usage"`    // of the swap areas; null when it is not used as swap
-	Memory   *swapdev.Memory   `json:"memory"`   // that the device takes; null where it does not answer
+	Zswap    host.ZswapUse     `json:"zswap"`    // in front of all swap areas of the machine; zeros when it is not used as swap
+	Memory   *swapdev.Memory   `json:"memory"`   // that it takes, with zswap's part; null where it does not answer
 	Slots    *slotsReport      `json:"slots"`    // when the kernel frees their slots; null if unknown
 	// ReadTime and WriteTime are means since the device was made; 0 where the loop devices have
 	// counted requests of other files too.
@@ -53,11 +55,12 @@ type report struct {
 	WriteTime swapdev.Split  `json:"write_time"`
 	Status    *status.Status `json:"status"` // what the device says of itself; null where it does not answer
 
-	title  string    // its name in messages
-	now    time.Time // of the answer
-	use    swapdev.SwapUse
-	unseen bool // it is unknown whether it is used as swap
-	hidden bool // /proc/swaps does not show all of its areas
+	title      string    // its name in messages
+	now        time.Time // of the answer
+	use        swapdev.SwapUse
+	zswapWords string
+	unseen     bool // it is unknown whether it is used as swap
+	hidden     bool // /proc/swaps does not show all of its areas
 }
 
 // slotsReport is the policy for swap slots.
@@ -173,6 +176,7 @@ func newReport(d swapdev.Device, now time.Time) report {
 	r.unseen, r.hidden = d.Unseen != nil, slices.ContainsFunc(d.Swaps, func(s loopsetup.Swap) bool { return s.Hidden })
 	r.ReadTime, r.WriteTime = d.Splits()
 	r.Swap, r.Usage, r.use = newSwapReport(d.Swap()), swapdev.NewUsage(d), d.SwapUse
+	r.Zswap, r.zswapWords = d.SwapUse.Zswap, d.ZswapWords()
 	if p := d.SwapUse.Slots; r.Swap != nil && p.Policy != "" {
 		r.Slots = &slotsReport{Policy: p.Policy, PID: p.PID}
 	}

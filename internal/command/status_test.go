@@ -97,7 +97,8 @@ func sickDevice() swapdev.Device {
 	s.IO.FailedReadTimes = status.ErrorTimes{First: ago(26 * time.Hour), Last: ago(25 * time.Hour)}
 	s.IO.FailedWriteTimes = status.ErrorTimes{First: ago(2 * time.Hour), Last: ago(time.Second)}
 	s.Protections[1].State, s.Protections[1].Detail = status.Fail, "mlockall: operation not permitted"
-	d.Swaps[0].Used = 3000 << 20
+	d.Swaps[0].Used, d.SwapUse.All = 3000<<20, 3000<<20
+	d.SwapUse.Zswap = host.ZswapUse{Held: 512 << 20, Pool: 160 << 20, Loads: 57000, Stores: 140000, WrittenBack: 3800}
 	return d
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/monitor"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
@@ -33,6 +34,24 @@ func TestUsage(t *testing.T) {
 	if got := swapdev.NewUsage(zeros); got.Freed != 0 {
 		t.Errorf("%+v", got)
 	}
+	// A page in zswap is in swap, and the store has nothing for it: more of what it stores is freed.
+	// The memory of zswap counts, with 80 bytes for each page in it.
+	hot := wellDevice()
+	hot.SwapUse.Zswap = host.ZswapUse{Held: 512 * mib, Pool: 160 * mib, Stores: 1}
+	if got, want := *swapdev.NewUsage(hot), (swapdev.Usage{InSwap: 2250 * mib, InZswap: 512 * mib, Copies: 50 * mib, Freed: 1112*mib - pageSize,
+		Ballast: 100 * mib, Saved: 1057 * mib}); got != want {
+		t.Errorf("with zswap: %+v, want %+v", got, want)
+	}
+	// A second area of the machine, as full, may have it all; by used slots it has half.
+	hot.SwapUse.All = 4800 * mib
+	if got := swapdev.NewUsage(hot); got.InZswap != 256*mib || got.Freed != 600*mib-pageSize || hot.Memory().Zswap != 85*mib {
+		t.Errorf("with zswap and another area: %+v, %+v", got, hot.Memory())
+	}
+	// Read at another time, zswap may hold more than is in swap.
+	hot.SwapUse.All, hot.SwapUse.Zswap.Held = 1000*mib, 9000*mib
+	if got := swapdev.NewUsage(hot); got.InZswap != got.InSwap || got.Freed > hot.Status.Memory.OrigDataSize {
+		t.Errorf("with too much in zswap: %+v", got)
+	}
 	empty := wellDevice()
 	empty.Swaps = []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096}}
 	empty.SwapUse = swapdev.SwapUse{}
@@ -40,11 +59,12 @@ func TestUsage(t *testing.T) {
 	if got, want := *swapdev.NewUsage(empty), (swapdev.Usage{Saved: -30 * mib}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	columns, err := parseColumns("IN-SWAP,COPIES,FREED")
+	well.SwapUse.Zswap = host.ZswapUse{Held: 512 * mib, Pool: 160 * mib, Stores: 1}
+	columns, err := parseColumns("IN-SWAP,IN-ZSWAP,ZSWAP-TOTAL,COPIES,FREED")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"2.2G", "50M", "600M"} {
+	for i, want := range []string{"2.2G", "512M", "170M", "50M", "1.1G"} {
 		if got := formatCell(columns[i].value(well), false); got != want {
 			t.Errorf("list prints %s for %s, want %s", got, columns[i].Name, want)
 		}
@@ -58,38 +78,42 @@ func TestUsage(t *testing.T) {
 
 // The memory of a device is one figure, with parts that add up to it, in every output.
 func TestMemoryAddsUpEverywhere(t *testing.T) {
-	const store, processes, slots, taken = 1000 << 20, 20 << 20, 3 << 20, 1023 << 20
-	file := wellDevice()
+	const store, processes, slots = 1000 << 20, 20 << 20, 3 << 20
+	file, hot := wellDevice(), wellDevice()
 	file.Swaps = nil
-	for name, d := range map[string]swapdev.Device{"swap": wellDevice(), "a file": file} {
+	hot.SwapUse.Zswap = host.ZswapUse{Held: 512 << 20, Pool: 160 << 20, Stores: 1}
+	for name, d := range map[string]swapdev.Device{"swap": wellDevice(), "a file": file, "behind zswap": hot} {
+		zswap, taken, line := uint64(0), uint64(1023<<20), "1023M taken: 1000M store + 20M processes + 3M slots"
+		if name == "behind zswap" {
+			zswap, taken, line = 170<<20, 1193<<20, "1.2G taken: 1000M store + 20M processes + 3M slots + 170M zswap"
+		}
 		r := newReport(d, testNow)
-		if want := (swapdev.Memory{Taken: taken, Store: store, Processes: processes, Slots: slots}); *r.Memory != want {
+		if want := (swapdev.Memory{Taken: taken, Store: store, Processes: processes, Slots: slots, Zswap: zswap}); *r.Memory != want {
 			t.Errorf("%s: status --json has %+v, want %+v", name, *r.Memory, want)
 		}
-		const line = "1023M taken: 1000M store + 20M processes + 3M slots"
 		if all := r.sides(); !slices.ContainsFunc(all, func(s statusLine) bool { return s == statusLine{"memory", line} }) {
 			t.Errorf("%s: status has %q, want %s", name, all, line)
 		}
 		s := newSummary(zramfsd.Config{}, &status.Report{}, d, &swapdev.Narration{})
-		if m := s.Memory; m.Now != taken || m.Store+m.Processes+m.Slots != taken || !strings.HasPrefix(s.memoryText(), "  memory   "+line+"; ") {
+		if m := s.Memory; zswap == 0 && (m.Now != taken || m.Store+m.Processes+m.Slots != taken || !strings.HasPrefix(s.memoryText(), "  memory   "+line+"; ")) {
 			t.Errorf("%s: up has %+v, %s", name, m, s.memoryText())
 		}
 		saved := d.Status.Memory.OrigDataSize - taken
 		if r.Usage != nil {
 			saved = r.Usage.InSwap - taken
 		}
-		sum := 0.0
+		sum := uint64(0)
 		for _, m := range monitor.Of(monitor.Look{Devices: []swapdev.Device{d}}, monitor.Build{}) {
 			if m.Name == monitor.MemoryParts {
-				sum += m.Value
+				sum += uint64(m.Value)
 			}
 			if m.Name == monitor.Saved && m.Value != float64(saved) {
 				t.Errorf("%s: metrics have %.0f saved, want %d", name, m.Value, saved)
 			}
 		}
 		p := monitor.NewHistory(1).Add([]monitor.Sample{{Device: d}})[0]
-		if sum != taken || p.Memory+p.Processes+p.Slots != taken || p.Saved != int64(saved) {
-			t.Errorf("%s: metrics have %.0f taken, stats %+v, want %d and %d saved", name, sum, p, taken, saved)
+		if sum != taken || p.Memory+p.Processes+p.Slots+p.Zswap != taken || p.Saved != int64(saved) {
+			t.Errorf("%s: metrics have %d taken, stats %+v, want %d and %d saved", name, sum, p, taken, saved)
 		}
 	}
 }

@@ -26,11 +26,10 @@ func (r report) sides() []statusLine {
 	}
 	if r.Usage != nil {
 		s = append(s, statusLine{"in swap", r.Usage.Words(r.Swap.Size)}, statusLine{"slots", r.use.SlotsWords()},
-			statusLine{"zswap", r.Usage.ZswapWords(r.use.Zswap)})
+			statusLine{"zswap", r.zswapWords})
 	}
 	s = append(s,
 		statusLine{"served by", serverWords(r.Status, r.now)},
-		statusLine{"data stored", term.Size(r.Status.Memory.OrigDataSize)},
 		statusLine{"memory", r.Memory.Words()},
 		statusLine{"store", memoryWords(r.Status)},
 		statusLine{"saved", r.savedWords()},
@@ -131,16 +130,9 @@ func (r report) savedWords() string {
 	return r.Usage.SavedWords()
 }
 
-// ratioFrom is the least data for a meaningful ratio.
-const ratioFrom = 1 << 20
-
 func memoryWords(s *status.Status) string {
 	m := s.Memory
-	text := term.Size(m.MemUsedTotal)
-	if m.MemUsedTotal > 0 && m.OrigDataSize >= ratioFrom {
-		text += fmt.Sprintf(" for %s, ratio %.2f", term.Size(m.OrigDataSize), float64(m.OrigDataSize)/float64(m.MemUsedTotal))
-	}
-	text += fmt.Sprintf(", at most %s so far", term.Size(m.MemUsedMax))
+	text := fmt.Sprintf("%s, at most %s so far", swapdev.TierWords(m.MemUsedTotal, m.OrigDataSize), term.Size(m.MemUsedMax))
 	if s.MemLimit > 0 {
 		return text + fmt.Sprintf(", limit %s", term.Size(s.MemLimit))
 	}

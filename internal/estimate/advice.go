@@ -8,6 +8,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zswap"
 )
 
 // The rules of the advice.
@@ -29,7 +30,15 @@ type Advice struct {
 	Bounded   bool   `json:"bounded_by_ram"` // whether RAM bounds the size
 	Poor      bool   `json:"poor"`           // little would be saved
 	Command   string `json:"command"`        // the command that makes it
+	Tiers     Tiers  `json:"with_zswap"`     // the device full, with zswap in front of it; zeros where RAM is unknown
 	Bare      Bare   `json:"bare"`           // the device of an up without flags
+}
+
+// Tiers is the most that zswap holds of a full device at its default share of RAM, in bytes.
+type Tiers struct {
+	InZswap uint64 `json:"in_zswap"` // pages, uncompressed
+	Zswap   uint64 `json:"zswap"`    // memory that they take
+	Store   uint64 `json:"store"`    // memory of the other pages, in the store
 }
 
 // Bare is the device of an up without flags. Sizes are in bytes.
@@ -40,8 +49,9 @@ type Bare struct {
 	Worst    uint64 `json:"worst"`    // nothing compresses: it has no limit
 }
 
-// advise returns a device that holds everything sampled and what its owners have in swap already.
-func advise(r Algorithm, s Sample, ram uint64) Advice {
+// advise returns a device that holds everything sampled and what its owners have in swap already. A
+// page takes hot bytes in zswap.
+func advise(r Algorithm, hot float64, s Sample, ram uint64) Advice {
 	a := Advice{Algorithm: r.Algorithm, Poor: r.Ratio < poorRatio}
 	perByte := limitMargin / r.Low // of limit for one of size
 	a.Size = roundNicely(max(uint64(s.Total+s.Swapped), minAdvised))
@@ -52,6 +62,11 @@ func advise(r Algorithm, s Sample, ram uint64) Advice {
 		a.Size = min(a.Size, roundDown(uint64(float64(a.MemLimit)/perByte)))
 	}
 	a.Unlimited, a.Expected = worst(a.Size), expected(a.Size, r.Ratio)
+	if ram > 0 {
+		a.Tiers.InZswap = min(a.Size, uint64(float64(ram)*zswap.DefaultShare/100/hot)*pageSize)
+		a.Tiers.Zswap = uint64(float64(a.Tiers.InZswap/pageSize) * hot)
+		a.Tiers.Store = expected(a.Size-a.Tiers.InZswap, r.Ratio)
+	}
 	class := ClassOf(ram)
 	a.Bare = Bare{Class: class.Name, Size: class.Size, Expected: expected(class.Size, r.Ratio), Worst: worst(class.Size)}
 	a.MemLimit = min(a.MemLimit, roundUpTo(a.Unlimited, 1<<20))

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/sample"
 	"github.com/zramfs/zramfs/internal/term"
 )
@@ -72,7 +73,15 @@ func New(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show term.St
 			return nil, err
 		}
 	}
-	e.Advice = advise(e.Algorithms[0], e.Sample, ram)
+	lz4, err := codec.Parse("lz4") // zswap's first choice
+	if err != nil {
+		return nil, err
+	}
+	hot, err := measureRatio(lz4, other, same, s.Total)
+	if err != nil {
+		return nil, err
+	}
+	e.Advice = advise(e.Algorithms[0], pageSize/hot.Ratio-indexCost-headerCost+host.ZswapEntry, e.Sample, ram)
 	return e, show.End()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/memproc"
 	"github.com/zramfs/zramfs/internal/sample"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -78,9 +79,9 @@ func TestEstimateText(t *testing.T) {
 	one := Sample{Source: "process 42", Processes: 1, Pages: 10, Bytes: 10 * pageSize, Total: 10 * pageSize}
 	file := Sample{Source: "model.gguf", Pages: 16384, Bytes: 64 << 20, Total: 40 << 30, SameFilled: 1}
 	for name, e := range map[string]*Report{
-		"all":  {Sample: all, Algorithms: []Algorithm{adaptive, lz4}, Advice: advise(adaptive, all, 64<<30)},
-		"one":  {Sample: one, Algorithms: []Algorithm{adaptive}, Advice: advise(adaptive, one, 16<<30)},
-		"file": {Sample: file, Algorithms: []Algorithm{lz4}, Advice: advise(lz4, file, 16<<30)},
+		"all":  {Sample: all, Algorithms: []Algorithm{adaptive, lz4}, Advice: advise(adaptive, 1450, all, 12<<30)},
+		"one":  {Sample: one, Algorithms: []Algorithm{adaptive}, Advice: advise(adaptive, 1450, one, 16<<30)},
+		"file": {Sample: file, Algorithms: []Algorithm{lz4}, Advice: advise(lz4, 3500, file, 16<<30)},
 	} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
 		if got := e.Text(); err != nil || got != string(want) {
@@ -98,7 +99,7 @@ func TestEstimateJSON(t *testing.T) {
 	const want = `{"sample":{"source":"","processes":0,"pages":0,"bytes":0,"total_bytes":0,"swapped_bytes":0,` +
 		`"left_out_processes":{"not_permitted":0,"ended":0,"not_reached":0},"same_filled":0},` +
 		`"algorithms":[{"algorithm":"","ratio":0,"ratio_low":0,"ratio_high":0,"takes_bytes":0,"saves_bytes":0,"incompressible":0}],` +
-		`"advice":{"algorithm":"","size":0,"expected":0,"mem_limit":0,"unlimited":0,"bounded_by_ram":false,"poor":false,"command":"","bare":{"class":"","size":0,"expected":0,"worst":0}}}`
+		`"advice":{"algorithm":"","size":0,"expected":0,"mem_limit":0,"unlimited":0,"bounded_by_ram":false,"poor":false,"command":"","with_zswap":{"in_zswap":0,"zswap":0,"store":0},"bare":{"class":"","size":0,"expected":0,"worst":0}}}`
 	if string(text) != want {
 		t.Errorf("%s\nwant %s", text, want)
 	}
@@ -109,7 +110,7 @@ func TestAdviceCanBeFollowed(t *testing.T) {
 	const ram = 16 << 30
 	for _, total := range []int64{1, pageSize, 50 << 20, 1 << 30, 11_111_111_111, 100 << 30, 1 << 50} {
 		for _, ratio := range []float64{0.99, 1.3, 2, 3.3, 40, 500} {
-			a := advise(Algorithm{Algorithm: "lz4", Ratio: ratio, Low: ratio * 0.95, High: ratio * 1.05}, Sample{Total: total}, ram)
+			a := advise(Algorithm{Algorithm: "lz4", Ratio: ratio, Low: ratio * 0.95, High: ratio * 1.05}, 60+pageSize/ratio, Sample{Total: total}, ram)
 			words := strings.Fields(a.Command)
 			size, err := term.ParseBytes(words[3], 0)
 			limit, limitErr := term.ParseBytes(words[5], 0)
@@ -121,6 +122,9 @@ func TestAdviceCanBeFollowed(t *testing.T) {
 			}
 			if !a.Bounded && int64(a.Size) < total {
 				t.Errorf("%d bytes at %.2f do not fit: %+v", total, ratio, a)
+			}
+			if tiers := a.Tiers; tiers.Zswap > ram*zswap.DefaultShare/100 || tiers.InZswap > a.Size || tiers.InZswap < a.Size && tiers.Store == 0 || tiers.Store > a.Expected {
+				t.Errorf("%d bytes at %.2f: with zswap %+v of %+v", total, ratio, tiers, a)
 			}
 			if a.Poor != (ratio < 1.5) {
 				t.Errorf("ratio %.2f: poor %t", ratio, a.Poor)

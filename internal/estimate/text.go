@@ -93,6 +93,14 @@ func (a Advice) words() string {
 	lines := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(lines, "  virtual size\t%s\twhat free and swapon will show; takes no memory by itself\n", term.Size(a.Size))
 	fmt.Fprintf(lines, "  expected RAM\t%s\twhen it is full of such memory\n", term.Size(a.Expected))
+	if t := a.Tiers; t.InZswap > 0 {
+		rest := ""
+		if t.Store > 0 {
+			rest = ", the rest in the store in " + term.Size(t.Store)
+		}
+		fmt.Fprintf(lines, "  with zswap\t%s\tthe same with --zswap on: up to %s in zswap in %s%s\n",
+			term.Size(t.Zswap+t.Store), term.Size(t.InZswap), term.Size(t.Zswap), rest)
+	}
 	fmt.Fprintf(lines, "  worst case\t%s\tits limit, reached when contents compress worse; without a limit %s, when nothing compresses\n",
 		term.Size(a.MemLimit), term.Size(a.Unlimited))
 	_ = lines.Flush() // a strings.Builder takes everything

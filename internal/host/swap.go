@@ -24,12 +24,19 @@ func (r Root) SwapUse() (u SwapUse) {
 // part of status --json.
 type ZswapUse struct {
 	Held uint64 `json:"held"` // bytes of pages, uncompressed
-	Pool uint64 `json:"pool"` // bytes of memory that they take
+	Pool uint64 `json:"pool"` // bytes of memory that they take compressed
 	// Loads, Stores and WrittenBack count pages since the machine booted.
 	Loads       uint64 `json:"loads_total"`
 	Stores      uint64 `json:"stores_total"`
 	WrittenBack uint64 `json:"written_back_total"`
 }
+
+// ZswapEntry is the memory that the kernel takes for a page in zswap in addition to the pool, in
+// bytes: struct zswap_entry, its place in an xarray and zsmalloc's handle (Linux 6.18).
+const ZswapEntry = 80
+
+// Memory is all the memory that zswap takes: Pool with the kernel's entries.
+func (u ZswapUse) Memory() uint64 { return u.Pool + u.Held/4096*ZswapEntry }
 
 // ZswapUse returns the use of zswap (proc_meminfo(5) from Linux 5.19, /proc/vmstat from 6.1); zero
 // where the kernel has none.

@@ -35,6 +35,18 @@ func TestSwap(t *testing.T) {
 	}
 }
 
+// The memory of zswap is its pool, and 80 bytes for each page.
+func TestZswapUse(t *testing.T) {
+	r := tree(t, map[string]string{"proc/meminfo": "Zswap: 100 kB\nZswapped: 400 kB\n", "proc/vmstat": "zswpin 5\nzswpout 107\nzswpwb 2\n"})
+	want := ZswapUse{Held: 400 << 10, Pool: 100 << 10, Loads: 5, Stores: 107, WrittenBack: 2}
+	if got := r.ZswapUse(); got != want || got.Memory() != 100<<10+100*80 {
+		t.Errorf("%+v, %d bytes, want %+v", got, got.Memory(), want)
+	}
+	if got := tree(t, nil).ZswapUse(); got != (ZswapUse{}) || got.Memory() != 0 {
+		t.Errorf("without zswap: %+v", got)
+	}
+}
+
 func TestBlockTimes(t *testing.T) {
 	r := tree(t, map[string]string{
 		"sys/block/loop3/stat": "    1310        1    10480       52      200        0    25600       81        0       60      133        9        0        0        0\n",

@@ -51,7 +51,8 @@ func look() Look {
 		Time: time.Unix(1e9, 0), Took: 3 * time.Millisecond, Pressure: 12.5, PressureKnown: true,
 		Devices: []swapdev.Device{
 			{Dir: "/run/zram", Status: status(), Loops: []loopsetup.Info{{Path: "/dev/loop0", DirectIO: true}}, Swaps: swap,
-				Block: host.BlockTimes{Reads: 5, ReadTime: 1500 * time.Millisecond, Writes: 9, WriteTime: time.Second}},
+				SwapUse: swapdev.SwapUse{All: 780 * mib, Zswap: host.ZswapUse{Held: 80 * mib, Pool: 20 * mib, Loads: 5, Stores: 107, WrittenBack: 2}},
+				Block:   host.BlockTimes{Reads: 5, ReadTime: 1500 * time.Millisecond, Writes: 9, WriteTime: time.Second}},
 			{Dir: `/mnt/"b"`, Status: status()},
 			{Dir: "/mnt/hung", Err: helper.ErrNoAnswer, Swaps: swap},
 			{Dir: "/run/zram", Err: errors.New("a second one of that name")},
@@ -81,7 +82,11 @@ func TestWrite(t *testing.T) {
 		"zramfs_device_info{algorithm=\"adaptive\",device=\"/srv/\uFFFD\",name=\"/srv/\uFFFD/dev/zram0\",version=\"1.0\"} 1",
 		`zramfs_answer{answer="timeout",device="/mnt/hung"} 1`,
 		`zramfs_swap_used_bytes{device="/mnt/hung"} 4.0894464e+08`,
-		`zramfs_saved_bytes{device="/run/zram"} 2.8311552e+08`, // 390 less 100 and 20 MiB
+		`zramfs_saved_bytes{device="/run/zram"} 2.71810560e+08`, // 390 less 100 and 20 MiB, and half of zswap's 21.6
+		`zramfs_swap_zswap_bytes{device="/run/zram"} 4.194304e+07`,
+		`zramfs_memory_bytes{device="/run/zram",kind="zswap"} 1.130496e+07`,
+		`zramfs_zswap_pages_total{op="read"} 5`,
+		`zramfs_zswap_pages_total{op="writeback"} 2`,
 		`zramfs_saved_bytes{device="/mnt/\"b\""} 2.9360128e+08`,
 		`zramfs_memory_bytes{device="/run/zram",kind="waste"} 1.4680064e+07`,
 		`zramfs_pages{codec="page:dense",device="/run/zram"} 90000`,

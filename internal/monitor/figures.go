@@ -125,8 +125,13 @@ func (s *samples) take(d swapdev.Device, now time.Time) {
 	s.add(deviceInfo, 1, valid(d.Name()), d.Status.Algorithm, d.Status.Version)
 	if u := swapdev.NewUsage(d); u != nil {
 		s.add(swapPrograms, float64(u.InSwap))
+		s.add(swapZswap, float64(u.InZswap))
 		s.add(swapCopies, float64(u.Copies))
 		s.add(swapFreed, float64(u.Freed))
+		z := d.SwapUse.Zswap // of the machine: Of removes those of further devices
+		s.all = append(s.all, MetricSample{Name: zswapPages, Labels: []string{"read"}, Value: float64(z.Loads)},
+			MetricSample{Name: zswapPages, Labels: []string{"write"}, Value: float64(z.Stores)},
+			MetricSample{Name: zswapPages, Labels: []string{"writeback"}, Value: float64(z.WrittenBack)})
 	}
 	s.add(Saved, float64(SavedBy(d)))
 	s.memory(d)
@@ -146,13 +151,13 @@ func SavedBy(d swapdev.Device) int64 {
 }
 
 // Parts are the kinds of memory that a device takes, in bytes.
-type Parts struct{ Objects, Waste, Index, Reserve, Process, Slots uint64 }
+type Parts struct{ Objects, Waste, Index, Reserve, Process, Slots, Zswap uint64 }
 
 // PartsOf divides the memory of a device that answers: all parts together are Taken of
-// swapdev.Memory, all but Process and Slots its Store.
+// swapdev.Memory, all but Process, Slots and Zswap its Store.
 func PartsOf(d swapdev.Device) Parts {
 	m, all := d.Status.Memory, d.Memory()
-	p := Parts{Objects: m.ComprDataSize, Index: m.IndexBytes, Reserve: m.ReserveBytes, Process: all.Processes, Slots: all.Slots}
+	p := Parts{Objects: m.ComprDataSize, Index: m.IndexBytes, Reserve: m.ReserveBytes, Process: all.Processes, Slots: all.Slots, Zswap: all.Zswap}
 	p.Waste = m.MemUsedTotal - min(m.MemUsedTotal, p.Objects+p.Index+p.Reserve)
 	return p
 }
@@ -173,6 +178,7 @@ func (s *samples) memory(d swapdev.Device) {
 	s.add(MemoryParts, float64(p.Reserve), "reserve")
 	s.add(MemoryParts, float64(p.Process), "process")
 	s.add(MemoryParts, float64(p.Slots), "slots")
+	s.add(MemoryParts, float64(p.Zswap), "zswap")
 	for _, c := range st.Codecs {
 		s.add(Pages, float64(c.Pages), c.Name)
 		s.add(codecBytes, float64(c.Bytes), c.Name)

@@ -46,6 +46,7 @@ const (
 	diskSize        = "zramfs_disk_size_bytes"
 	memoryPeak      = "zramfs_memory_used_peak_bytes"
 	swapPrograms    = "zramfs_swap_programs_bytes"
+	swapZswap       = "zramfs_swap_zswap_bytes"
 	swapCopies      = "zramfs_swap_copies_bytes"
 	swapFreed       = "zramfs_swap_freed_bytes"
 	codecBytes      = "zramfs_codec_bytes"
@@ -77,6 +78,7 @@ const (
 	refaults        = "zramfs_refaults_total"
 	loopRequests    = "zramfs_loop_operations_total"
 	loopTime        = "zramfs_loop_operation_seconds_total"
+	zswapPages      = "zramfs_zswap_pages_total"
 )
 
 // Metrics are all metrics, in the order of the documentation.
@@ -92,11 +94,12 @@ var Metrics = []Metric{
 	{MemoryUsed, Gauge, nil, "Memory that holds what is stored, with index and waste"},
 	{memoryPeak, Gauge, nil, "Largest value of zramfs_memory_used_bytes so far"},
 	{MemoryLimit, Gauge, nil, "Limit of zramfs_memory_used_bytes; 0 is none"},
-	{MemoryParts, Gauge, []string{"kind"}, "Memory of the device by kind: objects, waste, index, reserve, process and slots; together all that it takes"},
-	{Saved, Gauge, nil, "What programs have in swap, less the memory that the device takes; negative where the device costs more"},
+	{MemoryParts, Gauge, []string{"kind"}, "Memory of the device by kind: objects, waste, index, reserve, process, slots and its share of zswap; together all that it takes"},
+	{Saved, Gauge, nil, "What programs have in swap, less the memory that the device and its share of zswap take; negative where they cost more"},
 	{SwapSize, Gauge, nil, "Size of the device's swap areas; absent where it is no swap"},
 	{SwapUsed, Gauge, nil, "Used part of the swap areas, without the ballast of zramfsd"},
 	{swapPrograms, Gauge, nil, "Memory of programs that is in swap and not in memory"},
+	{swapZswap, Gauge, nil, "Part of zramfs_swap_programs_bytes that zswap holds: the device's share by used slots"},
 	{swapCopies, Gauge, nil, "Pages in swap that are in memory as well"},
 	{swapFreed, Gauge, nil, "Stored pages that programs have freed and the kernel has not given back"},
 	{Pages, Gauge, []string{"codec"}, "Stored pages by the format of their objects; same has none"},
@@ -134,6 +137,7 @@ var Metrics = []Metric{
 	{scrubDamaged, Gauge, nil, "Damaged pages that the last scrub found"},
 	{logLinesDropped, Counter, nil, "Log lines of the serving process that found no room"},
 	{Pressure, Gauge, nil, "Share of the last ten seconds in which a task of the machine waited for memory"},
+	{zswapPages, Counter, []string{"op"}, "Pages that zswap has read, taken (write) and written back since boot, of all swap of the machine"},
 	{LookTime, Gauge, nil, "Time that asking all devices took"},
 	{BuildInfo, Gauge, []string{"version", "revision", "goversion"}, "Program that made these metrics; always 1"},
 }
@@ -160,7 +164,7 @@ func Find(name string) (Metric, bool) {
 // AllLabels returns the names of all labels of the metric, in the order of a MetricSample's values.
 func (m Metric) AllLabels() []string {
 	switch m.Name {
-	case Pressure, LookTime, BuildInfo:
+	case Pressure, zswapPages, LookTime, BuildInfo:
 		return m.Labels
 	}
 	return append([]string{"device"}, m.Labels...)

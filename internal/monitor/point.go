@@ -37,15 +37,23 @@ type Point struct {
 	// none.
 	Memory      uint64 `json:"mem_used_total"`
 	MemoryLimit uint64 `json:"mem_limit"`
+	// InZswap are pages that zswap holds in front of the device, uncompressed, and Zswap the memory
+	// that they take: the device's share by used slots.
+	InZswap uint64 `json:"in_zswap"`
+	Zswap   uint64 `json:"zswap_memory_bytes"`
 	// Processes is the memory of keeper and worker without Memory, Slots that of the process that
 	// holds ballast.
 	Processes uint64 `json:"process_memory_bytes"`
 	Slots     uint64 `json:"slots_memory_bytes"`
-	// Saved is what programs have in swap, less Memory, Processes and Slots; of a device that is
-	// not used as swap it is Stored less them. It is negative for a device that costs more.
+	// Saved is what programs have in swap, less Memory, Zswap, Processes and Slots; of a device
+	// that is not used as swap it is Stored less them. It is negative for a device that costs more.
 	Saved int64 `json:"saved"`
-	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
+	// Ratio is Stored and InZswap for each byte of Memory and Zswap; 0 below 1 MiB.
 	Ratio float64 `json:"ratio"`
+	// ZswapIn are pages a second that zswap has answered faults with, and ZswapBack those that it
+	// has written back: in front of all swap areas of the machine.
+	ZswapIn   float64 `json:"zswap_in_per_second"`
+	ZswapBack float64 `json:"zswap_written_back_per_second"`
 	// In are pages read from the device, as in swap-ins; Out are pages written.
 	In  status.Flow `json:"in"`
 	Out status.Flow `json:"out"`
@@ -79,9 +87,6 @@ type Point struct {
 	at time.Time // Time on the clock that is never set
 }
 
-// ratioFrom is the least data for a meaningful ratio, in bytes.
-const ratioFrom = 1 << 20
-
 // state returns the point of a sample without rates.
 func state(s Sample) Point {
 	d := s.Device
@@ -108,13 +113,11 @@ func (p *Point) take(d swapdev.Device) {
 	p.Uptime = st.UptimeSeconds
 	all := d.Memory()
 	p.Stored, p.Memory, p.MemoryLimit, p.Processes, p.Slots = m.OrigDataSize, all.Store, st.MemLimit, all.Processes, all.Slots
-	p.Saved = int64(p.Stored) - int64(all.Taken)
+	p.Zswap, p.Saved = all.Zswap, SavedBy(d)
 	if u := swapdev.NewUsage(d); u != nil {
-		p.Saved = u.Saved
+		p.InZswap = u.InZswap
 	}
-	if p.Memory > 0 && p.Stored >= ratioFrom {
-		p.Ratio = float64(p.Stored) / float64(p.Memory)
-	}
+	p.Ratio = swapdev.Ratio(p.Stored+p.InZswap, p.Memory+p.Zswap)
 	p.FailedReads, p.FailedWrites, p.ChecksumErrors = st.IO.FailedReads, st.IO.FailedWrites, st.IO.ChecksumErrors
 	p.Restarts = st.Restarts
 	p.Codecs = slices.Clone(st.Codecs)

@@ -24,6 +24,9 @@ func (p *Point) addRates(before, now Sample) {
 	p.ReadTime = split("read", before, now, block.Reads, block.ReadTime)
 	p.WriteTime = split("write", before, now, block.Writes, block.WriteTime)
 	p.Discards = float64(since(old.Discards, io.Discards)) / p.Seconds
+	oldZswap, zswap := before.Device.SwapUse.Zswap, now.Device.SwapUse.Zswap
+	p.ZswapIn = float64(since(oldZswap.Loads, zswap.Loads)) / p.Seconds
+	p.ZswapBack = float64(since(oldZswap.WrittenBack, zswap.WrittenBack)) / p.Seconds
 	cpu := max(now.Device.Status.CPUSeconds-before.Device.Status.CPUSeconds, 0) / p.Seconds
 	p.CPU = &cpu
 }

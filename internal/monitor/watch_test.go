@@ -57,15 +57,21 @@ func TestRates(t *testing.T) {
 	a.Device.Status.Operations, a.Device.Status.IO.Discards = counted(1000, 2000), 30
 	b.Device.Status.Operations, b.Device.Status.IO.Discards = counted(3480, 2620), 40
 	a.Device.Status.CPUSeconds, b.Device.Status.CPUSeconds = 5, 5.3
+	a.Device.SwapUse.Zswap, b.Device.SwapUse.Zswap = host.ZswapUse{Loads: 100, WrittenBack: 10}, host.ZswapUse{Loads: 5100, WrittenBack: 20}
 	b.Device.Status.Memory.OrigDataSize = 495 * mib // with what was freed and not returned
 	if p := h.Add([]Sample{a})[0]; p.Seconds != 0 || p.In.Pages != 0 || p.CPU != nil || p.FullIn != nil {
 		t.Errorf("the first point has rates: %+v", p)
 	}
 	p := h.Add([]Sample{b})[0]
-	if !near(p.Seconds, 2) || !near(p.In.Pages, 1240) || !near(p.Out.Pages, 310) || !near(p.Discards, 5) || p.CPU == nil || !near(*p.CPU, 0.15) {
+	if !near(p.Seconds, 2) || !near(p.In.Pages, 1240) || !near(p.Out.Pages, 310) || !near(p.Discards, 5) || !near(p.ZswapIn, 2500) || !near(p.ZswapBack, 5) || p.CPU == nil || !near(*p.CPU, 0.15) {
 		t.Errorf("%+v", p)
 	}
 	if p.SwapUsed != 440*mib || p.SwapSize != 1000*mib || p.Memory != 110*mib || p.Saved != (440-110-20)*mib || !near(p.Ratio, 4.5) {
+		t.Errorf("%+v", p)
+	}
+	// The ratio is that of both tiers.
+	b.Device.SwapUse.All, b.Device.SwapUse.Zswap = 440*mib, host.ZswapUse{Held: 256 * mib, Pool: 59 * mib}
+	if p := NewHistory(1).Add([]Sample{b})[0]; p.InZswap != 256*mib || p.Zswap != 64*mib || !near(p.Ratio, 751.0/174) {
 		t.Errorf("%+v", p)
 	}
 	if got := h.Points("/run/zram"); len(got) != 2 || !slices.Equal(h.Dirs(), []string{"/run/zram"}) || h.Points("/other") != nil {

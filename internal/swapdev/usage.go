@@ -25,11 +25,10 @@ type Usage struct {
 	Freed uint64 `json:"freed_not_returned"`
 	// Ballast are slots that make the kernel free others.
 	Ballast uint64 `json:"ballast"`
-	// InZswap are pages that zswap holds in front of the device, uncompressed, and ZswapMemory what
-	// they take there: by the device's share of all used slots, since the kernel tells no more.
-	InZswap     uint64 `json:"in_zswap"`
-	ZswapMemory uint64 `json:"zswap_memory"`
-	// Saved is InSwap less the memory that device and zswap take; negative where they cost more.
+	// InZswap is the part of InSwap that zswap holds in front of the device: by the device's share
+	// of all used slots, since the kernel counts zswap for all areas together.
+	InZswap uint64 `json:"in_zswap"`
+	// Saved is InSwap less the memory taken, that of zswap included; negative where that is more.
 	Saved int64 `json:"saved"`
 }
 
@@ -52,27 +51,38 @@ func NewUsage(d Device) *Usage {
 	}
 	u := &Usage{Ballast: min(d.SwapUse.Slots.Ballast, swap.Used)}
 	programs := swap.Used - u.Ballast
-	if d.SwapUse.All > 0 { // the kernel does not say which areas the copies are in
-		share := float64(swap.Used) / float64(d.SwapUse.All)
-		u.Copies = min(programs, uint64(float64(d.SwapUse.Cached)*share))
-		u.InZswap = min(programs, uint64(float64(d.SwapUse.Zswap.Held)*share))
-		u.ZswapMemory = uint64(float64(d.SwapUse.Zswap.Pool) * share)
-	}
+	u.Copies = min(programs, d.share(d.SwapUse.Cached))
 	u.InSwap = programs - u.Copies
+	u.InZswap = min(u.InSwap, d.share(d.SwapUse.Zswap.Held))
 	stored := d.Status.Memory.OrigDataSize
 	headers := uint64(len(d.Swaps)) * pageSize // of the areas
-	u.Freed = stored - min(stored, programs+d.SwapUse.Stored+headers)
-	u.Saved = int64(u.InSwap) - int64(d.Memory().Taken) - int64(u.ZswapMemory)
+	// The store has nothing for a page in zswap. At least these are of the device, whatever the
+	// other areas hold.
+	others := d.SwapUse.All - min(d.SwapUse.All, swap.Used)
+	own := min(programs, d.SwapUse.Zswap.Held-min(d.SwapUse.Zswap.Held, others))
+	u.Freed = stored - min(stored, programs-own+d.SwapUse.Stored+headers)
+	u.Saved = int64(u.InSwap) - int64(d.Memory().Taken)
 	return u
 }
 
-// Memory is what a device takes of the machine's memory, in bytes: the sum and all of its parts.
+// share is the device's part of what the kernel counts for all swap areas together, by used slots.
+func (d Device) share(n uint64) uint64 {
+	swap := d.Swap()
+	if swap == nil || d.SwapUse.All == 0 {
+		return 0
+	}
+	return min(n, uint64(float64(n)*float64(swap.Used)/float64(d.SwapUse.All)))
+}
+
+// Memory is what a device takes of the machine's memory, in bytes, and zswap for pages of its swap
+// areas: the sum and all of its parts.
 // Every command prints it. Its JSON is a part of status --json.
 type Memory struct {
-	Taken     uint64 `json:"taken"`     // Store, Processes and Slots together
+	Taken     uint64 `json:"taken"`     // all of the others together
 	Store     uint64 `json:"store"`     // stored pages with index, waste and reserve
 	Processes uint64 `json:"processes"` // keeper and worker, without the store; 0 where it is unknown
 	Slots     uint64 `json:"slots"`     // the process that holds ballast; 0 for none
+	Zswap     uint64 `json:"zswap"`     // pages in zswap with the kernel's entries, by the device's share of all used slots
 }
 
 // Memory returns the memory that a device takes; nothing for one that does not answer.
@@ -80,8 +90,9 @@ func (d Device) Memory() Memory {
 	if d.Status == nil {
 		return Memory{}
 	}
-	m := Memory{Store: d.Status.Memory.MemUsedTotal, Processes: d.Status.ProcessMemoryBytes, Slots: d.SwapUse.Slots.Memory}
-	m.Taken = m.Store + m.Processes + m.Slots
+	m := Memory{Store: d.Status.Memory.MemUsedTotal, Processes: d.Status.ProcessMemoryBytes, Slots: d.SwapUse.Slots.Memory,
+		Zswap: d.share(d.SwapUse.Zswap.Memory())}
+	m.Taken = m.Store + m.Processes + m.Slots + m.Zswap
 	return m
 }
 
@@ -91,7 +102,7 @@ func (m Memory) Words() string {
 	for _, p := range []struct {
 		n    uint64
 		name string
-	}{{m.Processes, " processes"}, {m.Slots, " slots"}} {
+	}{{m.Processes, " processes"}, {m.Slots, " slots"}, {m.Zswap, " zswap"}} {
 		if p.n > 0 {
 			parts = append(parts, term.Size(p.n)+p.name)
 		}
@@ -133,18 +144,38 @@ func (u Usage) Words(size uint64) string {
 	return strings.Join(words, ", ")
 }
 
-// ZswapWords is the line "zswap" of status; empty where it holds nothing and did nothing.
-func (u Usage) ZswapWords(z host.ZswapUse) string {
-	if z.Stores == 0 {
+// ZswapWords is the line "zswap" of status: of a swap device, where zswap has taken pages.
+func (d Device) ZswapWords() string {
+	u, z := NewUsage(d), d.SwapUse.Zswap
+	if u == nil || z.Stores == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of pages in %s; since boot %d faults answered, %d pages written back", term.Size(u.InZswap), term.Size(u.ZswapMemory), z.Loads, z.WrittenBack)
+	return fmt.Sprintf("%s; since boot %s faults answered, %s pages written back",
+		TierWords(d.Memory().Zswap, u.InZswap), term.Grouped(z.Loads), term.Grouped(z.WrittenBack))
+}
+
+// Ratio is the pages for each byte of memory, in bytes; 0 below the least data for which it means
+// something.
+func Ratio(pages, memory uint64) float64 {
+	if pages < 1<<20 || memory == 0 {
+		return 0
+	}
+	return float64(pages) / float64(memory)
+}
+
+// TierWords is the memory of zswap or of the store, and the pages in it.
+func TierWords(memory, pages uint64) string {
+	text := term.Size(memory) + " for " + term.Size(pages)
+	if r := Ratio(pages, memory); r > 0 {
+		text += ", ratio " + term.Ratio(r)
+	}
+	return text
 }
 
 // SavedWords is the line "saved".
 func (u Usage) SavedWords() string {
 	if u.Saved < 0 {
-		return fmt.Sprintf("nothing yet: the device takes %s more than it holds", term.Size(uint64(-u.Saved)))
+		return fmt.Sprintf("nothing yet: it takes %s more than it holds", term.Size(uint64(-u.Saved)))
 	}
 	return fmt.Sprintf("%s: what programs have in swap, less the memory taken", term.Size(uint64(u.Saved)))
 }

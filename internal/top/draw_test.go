@@ -127,10 +127,12 @@ func TestScreens(t *testing.T) {
 	sick.shown.problems = []swapdev.Problem{{What: "1 page was damaged (Nov 23 12:00:00)", Fix: "test the memory of the machine; the log has the pages' numbers"},
 		{What: "91% of its swap is used", Fix: "end programs, or give the machine more swap"}}
 	sick.shown.point.Health = "degraded"
+	hot := filled(true, "/run/zram")
+	hot.shown.point.InZswap, hot.shown.point.Zswap, hot.shown.point.ZswapIn, hot.shown.point.ZswapBack = 512*mib, 170*mib, 12_345, 30
 	failed := filled(true, "/run/zram")
 	failed.add(look{err: errors.New("read the mount table: no such file")})
 	for name, m := range map[string]*model{"one": filled(true, "/run/zram"), "several": several, "ascii": filled(false, "/run/zram"),
-		"who": who, "help": help, "none": none, "hung": hung, "failed": failed, "sick": sick} {
+		"who": who, "help": help, "none": none, "hung": hung, "failed": failed, "sick": sick, "zswap": hot} {
 		for _, size := range [][2]int{{80, 24}, {40, 12}, {200, 60}} {
 			if size[0] != 80 && name != "one" && name != "who" && name != "several" && name != "sick" {
 				continue

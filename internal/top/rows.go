@@ -42,7 +42,7 @@ func rowsOf(v view) []row {
 		}
 		return *value
 	}
-	return append([]row{
+	rows := []row{
 		swapRow(p),
 		{label: "memory", rank: 1, share: shareOf(p.Memory, cmp.Or(p.SwapSize, p.Stored)), style: memoryStyle(p), words: memoryWords(p)},
 		{label: "saved", rank: 4, share: -1, words: savedWords(p), accent: savedStyle(p)},
@@ -52,7 +52,11 @@ func rowsOf(v view) []row {
 		{label: "codec", rank: 6, share: -1, words: codecWords(p)},
 		{label: "cpu", rank: 8, share: -1, values: series(func(q monitor.Point) float64 { return full(q.CPU) }), style: graph, words: cpuWords(p)},
 		{label: "pressure", rank: 9, share: -1, values: series(func(q monitor.Point) float64 { return full(q.PressureSome) }), style: graph, words: pressureWords(p)},
-	}, troubleRow(v))
+	}
+	if p.InZswap > 0 || p.ZswapIn > 0 || p.ZswapBack > 0 {
+		rows = slices.Insert(rows, 2, row{label: "zswap", rank: 3, share: -1, values: series(func(q monitor.Point) float64 { return q.ZswapIn }), style: graph, words: zswapWords(p)})
+	}
+	return append(rows, troubleRow(v))
 }
 
 // swapRow is known of a device that does not answer, too.

@@ -91,12 +91,18 @@ func memoryWords(p monitor.Point) []string {
 	return words
 }
 
+// zswapWords is what zswap holds of the device, and does for the machine.
+func zswapWords(p monitor.Point) []string {
+	return []string{term.Size(p.Zswap) + " for " + term.Size(p.InZswap), term.Grouped(uint64(p.ZswapIn+0.5)) + " in/s",
+		term.Grouped(uint64(p.ZswapBack+0.5)) + " back/s"}
+}
+
 // savedWords is what the device saves, its own processes counted.
 func savedWords(p monitor.Point) []string {
 	if p.Saved < 0 {
 		return []string{"nothing yet: it takes " + signed(-p.Saved) + " more than it holds"}
 	}
-	return []string{signed(p.Saved), "less memory in use, that of the device and its processes counted"}
+	return []string{signed(p.Saved), "less memory in use, all that is taken for it counted"}
 }
 
 // codecWords is the mix of formats.

@@ -180,6 +180,7 @@ func writeNow(b *strings.Builder, v view) {
 		row("device", fmt.Sprintf("%s, %s, %s, version %s, up %s", v.Loop, term.Size(v.Disksize), v.Algorithm, v.Version, term.Time(time.Duration(v.Uptime)*time.Second)))
 		row("saved", fmt.Sprintf("%.1f MiB", float64(v.Saved)/(1<<20)))
 		row("stored", fmt.Sprintf("%s, as objects %s", term.Size(v.Stored), term.Size(v.Compressed)))
+		row("zswap", v.Zswap)
 		row("memory", fmt.Sprintf("%s, store at most %s so far, limit %s", v.Taken.Words(), term.Size(v.Peak), limitWords(v.Limit)))
 		row("pages", codecShares(v))
 		row("errors", fmt.Sprintf("%d reads, %d writes, %d damaged pages", v.Errors.FailedReads, v.Errors.FailedWrites, v.Errors.ChecksumErrors))

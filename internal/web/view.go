@@ -32,6 +32,7 @@ type view struct {
 	Limit      uint64            `json:"limit"`
 	Saved      int64             `json:"saved"`
 	Taken      swapdev.Memory    `json:"taken"`
+	Zswap      string            `json:"zswap"` // in words
 	Parts      monitor.Parts     `json:"parts"`
 	Codecs     []status.Codec    `json:"codecs"`
 	Operations []operation       `json:"operations"`
@@ -102,6 +103,7 @@ func (v *view) take(d swapdev.Device) {
 	v.Algorithm, v.Version, v.Uptime, v.Disksize = st.Algorithm, st.Version, st.UptimeSeconds, st.Disksize
 	v.Stored, v.Compressed, v.Memory, v.Peak, v.Limit = m.OrigDataSize, m.ComprDataSize, m.MemUsedTotal, m.MemUsedMax, st.MemLimit
 	v.Taken, v.Saved, v.Parts, v.Errors, v.Restarts = d.Memory(), monitor.SavedBy(d), monitor.PartsOf(d), st.IO, st.Restarts
+	v.Zswap = d.ZswapWords()
 	for _, o := range st.Operations {
 		v.Operations = append(v.Operations, operation{o.Op, o.Requests, o.Pages, o.Errors, o.P50, o.P99, o.P999, o.Max})
 	}
@@ -112,7 +114,7 @@ func (v *view) take(d swapdev.Device) {
 	}
 }
 
-// newRow is what the history keeps of a view.
+// newRow is what the history keeps of a view: store and zswap together.
 func newRow(v view, p monitor.Point) chronicle.Row {
 	r := chronicle.NewRow(p.Time)
 	r.Set(chronicle.Problems, float64(len(v.Problems)))
@@ -126,9 +128,9 @@ func newRow(v view, p monitor.Point) chronicle.Row {
 	if !p.Answered() {
 		return r
 	}
-	r.Set(chronicle.Stored, float64(v.Stored))
-	r.Set(chronicle.Compressed, float64(v.Compressed))
-	r.Set(chronicle.Memory, float64(v.Memory))
+	r.Set(chronicle.Stored, float64(v.Stored+p.InZswap))
+	r.Set(chronicle.Compressed, float64(v.Compressed+p.Zswap))
+	r.Set(chronicle.Memory, float64(v.Memory+p.Zswap))
 	r.Set(chronicle.Processes, float64(v.Parts.Process+v.Parts.Slots))
 	r.Set(chronicle.Saved, float64(v.Saved))
 	if p.Seconds > 0 {

@@ -50,18 +50,20 @@ function showSaved(d) {
   const takes = d.taken.taken;
   let note = "";
   if (!d.answered) note = "The device does not answer.";
-  else if (d.saved <= 0) note = `Nothing yet: the device takes ${size(-d.saved)} more than it holds.`;
+  else if (d.saved <= 0) note = `Nothing yet: it takes ${size(-d.saved)} more than it holds.`;
   else note = `${size(d.swap && d.swap.usage ? d.swap.usage.in_swap : d.stored)} of programs' memory is kept in ${size(takes)}.`;
   set("saved-note", note);
-  set("stored", size(d.stored));
-  set("takes", d.stored >= 1 << 20 ? `${size(takes)}, 1 : ${ratio(d.stored / takes)}` : size(takes));
-  const most = Math.max(d.stored, takes, 1);
-  document.querySelector("#stored-used .stored").style.width = (100 * d.stored / most).toFixed(2) + "%";
+  const stored = d.stored + (d.swap?.usage?.in_zswap ?? 0);
+  set("stored", size(stored));
+  set("takes", stored >= 1 << 20 ? `${size(takes)}, 1 : ${ratio(stored / takes)}` : size(takes));
+  const most = Math.max(stored, takes, 1);
+  document.querySelector("#stored-used .stored").style.width = (100 * stored / most).toFixed(2) + "%";
   document.querySelector("#stored-used .used").style.width = (100 * takes / most).toFixed(2) + "%";
 }
 
 function showSwap(d) {
   const s = d.swap;
+  set("zswap", d.zswap && "zswap: " + d.zswap);
   if (!s) {
     set("swap-share", "no swap");
     set("swap-of", `a file of ${size(d.disksize)}`);
@@ -70,10 +72,11 @@ function showSwap(d) {
     set("trend", "");
     return;
   }
-  const u = s.usage ?? { in_swap: s.used, copies: 0, ballast: 0 };
+  const u = s.usage ?? { in_swap: s.used, in_zswap: 0, copies: 0 }, inStore = u.in_swap - u.in_zswap;
   const share = s.size > 0 ? s.used / s.size : 0;
   const parts = [
-    { name: "programs", color: share > 0.9 ? "red" : "blue", value: u.in_swap, text: size(u.in_swap) },
+    { name: "programs", color: share > 0.9 ? "red" : "blue", value: inStore, text: size(inStore) },
+    { name: "in zswap", color: "green", value: u.in_zswap, text: size(u.in_zswap) },
     { name: "copies", color: "violet", value: u.copies, text: size(u.copies) }];
   set("swap-share", percent(share));
   set("swap-of", `${size(s.used)} of ${size(s.size)}`);
@@ -84,14 +87,15 @@ function showSwap(d) {
 }
 
 function showMemory(d) {
-  const p = d.parts, own = p.Process + p.Slots, whole = d.limit > 0 ? d.limit + own : Math.max(d.peak + own, 1);
+  const p = d.parts, own = p.Process + p.Slots + p.Zswap, whole = d.limit > 0 ? d.limit + own : Math.max(d.peak + own, 1);
   const parts = [
     { name: "objects", color: "amber", value: p.Objects, text: size(p.Objects) },
     { name: "waste", color: "red", value: p.Waste, text: size(p.Waste) },
     { name: "index", color: "violet", value: p.Index, text: size(p.Index) },
     { name: "reserve", color: "blue", value: p.Reserve, text: size(p.Reserve) },
     { name: "processes", color: "grey", value: p.Process, text: size(p.Process) },
-    { name: "slots", color: "teal", value: p.Slots, text: size(p.Slots) }];
+    { name: "slots", color: "teal", value: p.Slots, text: size(p.Slots) },
+    { name: "zswap", color: "green", value: p.Zswap, text: size(p.Zswap) }];
   const total = d.taken.taken;
   set("memory", size(total));
   set("memory-of", d.limit > 0 ? `store ${percent(d.memory / d.limit)} of the limit ${size(d.limit)}` : `peak ${size(d.peak + own)}, no limit`);
