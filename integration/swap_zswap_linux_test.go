@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"os"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zswap"
@@ -127,16 +129,22 @@ func TestSwapZswapDrain(t *testing.T) {
 	wantParameters(t, before)
 }
 
-// wantTiers wants every page of a device in swap, which has one tenant, to be in one of its tiers.
+// wantTiers wants zswap to hold a part of the pages in the only swap of the machine, and the figures
+// of both tiers to add up to what is in swap.
 func wantTiers(t *testing.T, dir string) {
 	t.Helper()
-	found, err := swapdev.Find(dir)
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%d devices, %v", len(found), err)
+	var all struct {
+		Zramfs []struct {
+			Usage  swapdev.Usage
+			Memory swapdev.Memory
+			Status status.Status
+		}
 	}
-	d := found[0]
-	u, m := swapdev.NewUsage(d), d.Memory()
-	stored := d.Status.Memory.OrigDataSize
+	text := mustRun(t, commandTimeout, "status", "-J", dir).Stdout
+	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all.Zramfs) != 1 {
+		t.Fatalf("status -J: %v\n%s", err, text)
+	}
+	u, m, stored := all.Zramfs[0].Usage, all.Zramfs[0].Memory, all.Zramfs[0].Status.Memory.OrigDataSize
 	const slack = 1 << 20 // headers of areas, and what moved between the reads
 	if u.InZswap == 0 || u.InZswap+stored > u.InSwap+u.Copies+slack || m.Zswap == 0 || m.Zswap > u.InZswap ||
 		u.Saved != int64(u.InSwap)-int64(m.Store+m.Processes+m.Slots+m.Zswap) || u.Freed > slack {

@@ -24,6 +24,7 @@ import (
 	"github.com/zramfs/zramfs/internal/monitor"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // healthy is a device without problems, and hung one that does not answer.
@@ -36,6 +37,27 @@ func healthy() monitor.Sample {
 func hung() monitor.Sample {
 	d := swapdev.Device{Dir: "/mnt/hung", Err: helper.ErrNoAnswer}
 	return monitor.Sample{At: time.Now(), Device: d, Problems: swapdev.Diagnose(d, time.Now())}
+}
+
+// A page has both tiers, and its history has them together.
+func TestTiers(t *testing.T) {
+	s := healthy()
+	s.Device.Swaps = []loopsetup.Swap{{Path: "/dev/loop0", Size: 64 << 20, Used: 60 << 20}}
+	s.Device.SwapUse = swapdev.SwapUse{All: 60 << 20, Zswap: host.ZswapUse{Held: 16 << 20, Pool: 4 << 20, Loads: 7, Stores: 5000, WrittenBack: 2}}
+	const zswap = 4<<20 + 4096*80
+	p := monitor.NewHistory(1).Add([]monitor.Sample{s})[0]
+	v := newView("x", s, p)
+	if v.Zswap != "4.3M for 16M, ratio 3.71; since boot 7 faults answered, 2 pages written back" || v.Swap.Usage.InZswap != 16<<20 ||
+		v.Taken.Taken != 10<<20+zswap || v.Parts.Zswap != zswap || v.Saved != 50<<20-zswap {
+		t.Errorf("%+v, %+v", v, v.Swap.Usage)
+	}
+	if r := v.row.Values; r[chronicle.Stored] != 56<<20 || r[chronicle.Memory] != 10<<20+zswap || r[chronicle.Compressed] != 8<<20+zswap {
+		t.Errorf("%v", r)
+	}
+	var b strings.Builder
+	if writeNow(&b, v); !strings.Contains(b.String(), "<tr><th scope=\"row\">zswap</th><td>4.3M for 16M") {
+		t.Error(b.String())
+	}
 }
 
 // sampler returns one that finds these samples, and its server.
