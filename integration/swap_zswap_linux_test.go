@@ -129,8 +129,8 @@ func TestSwapZswapDrain(t *testing.T) {
 	wantParameters(t, before)
 }
 
-// wantTiers wants zswap to hold a part of the pages in the only swap of the machine, and the figures
-// of both tiers to add up to what is in swap.
+// wantTiers wants zswap to hold a part of the pages in the only swap of the machine, and figures
+// of both tiers that add up to what is in swap.
 func wantTiers(t *testing.T, dir string) {
 	t.Helper()
 	var all struct {

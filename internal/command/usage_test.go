@@ -34,7 +34,7 @@ func TestUsage(t *testing.T) {
 	if got := swapdev.NewUsage(zeros); got.Freed != 0 {
 		t.Errorf("%+v", got)
 	}
-	// A page in zswap is in swap, and the store has nothing for it: more of what it stores is freed.
+	// A page in zswap is in swap, and the store has nothing for it: more of its pages are freed.
 	// The memory of zswap counts, with 80 bytes for each page in it.
 	hot := wellDevice()
 	hot.SwapUse.Zswap = host.ZswapUse{Held: 512 * mib, Pool: 160 * mib, Stores: 1}
