@@ -293,7 +293,7 @@ func TestPodRefuses(t *testing.T) {
 		t.Fatalf("before the pod runs: %+v", r)
 	}
 	defer n.playKubelet(t)()
-	if code, said := n.start(t, "", "--", "--size", "64M").wait(t); code != 4 || !strings.Contains(said, "failSwapOn true") {
+	if code, said := n.start(t, "", "--", "--size", "64M", "--zswap", "off").wait(t); code != 4 || !strings.Contains(said, "failSwapOn true") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	if r := runCommand(t, commandTimeout, n.pod("leave")); r.Code != 0 || r.Stdout+r.Stderr != "" {

@@ -32,6 +32,7 @@ devices = 2
 algorithm = lz4
 spill = /boot-test/cold
 slots = free
+zswap = off
 [zram1]
 zram-size = 0
 `

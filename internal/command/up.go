@@ -48,7 +48,7 @@ func upCommand() *cli.Command {
 			"average or more. list shows one device.\n\n" +
 			slotsHelp + "\n\n" +
 			"With --tune recommended it sets " + tune.Help() + "; down restores what was there. Values that cannot be changed here, " +
-			"as in most containers, cost a line. Without it no parameter of the machine changes.\n\n" +
+			"as in most containers, cost a line. Without it no parameter but zswap's changes.\n\n" +
 			"With --zswap auto (the default), on or a share of RAM, the kernel's zswap keeps pages that were used lately, at its own speed, and the device gets " +
 			"those that zswap writes back. auto does so where the kernel is fit for it (Linux 6.9, zsmalloc) and leaves zswap alone where it is on " +
 			"already. It is one for all swap devices of the machine; down restores what was there.\n\n" +
