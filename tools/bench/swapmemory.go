@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/host"
 )
 
 const (
@@ -21,14 +20,7 @@ const (
 	// most of any version). It counts for slots that a process of zramfs has: programs have the
 	// others on either device.
 	slotEntry = 8
-	// zswapEntry is what the kernel keeps for each page in zswap but its compressed bytes: struct
-	// zswap_entry (56), its place in an xarray (9) and the handle of zsmalloc (16), in Linux 6.18.
-	// /proc/slabinfo lacks them where slab caches of equal size share a name.
-	zswapEntry = 80
 )
-
-// zswapMemory returns all memory that zswap takes, in bytes.
-func zswapMemory(use host.ZswapUse) uint64 { return use.Pool + use.Held/codec.PageSize*zswapEntry }
 
 // takenMemory returns all memory that a device takes, in bytes: of kernel zram its
 // objects and its table; of zramfs what its processes have of memory, shared or not,

@@ -200,7 +200,7 @@ func (b *swapBenchmark) window(ctx context.Context, one subject, cluster, seed i
 	if err := os.WriteFile(pageCluster, []byte(strconv.Itoa(cluster)), 0); err != nil {
 		return swapFigure{}, fmt.Errorf("set vm.page-cluster: %w", err)
 	}
-	idle := zswapMemory(host.Local.ZswapUse())
+	idle := host.Local.ZswapUse().Memory()
 	device, err := one.up(&made)
 	if err != nil {
 		return swapFigure{}, err
@@ -255,7 +255,7 @@ func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *d
 		if err != nil {
 			return swapFigure{}, err
 		}
-		now := zswapMemory(after.zswap)
+		now := after.zswap.Memory()
 		done[i].zswap = now - min(now, idle)
 		done[i].memory = taken + done[i].zswap
 		if order == orderFill {
