@@ -35,7 +35,7 @@ func checkZswap(m Machine) (Finding, error) {
 	case unfit == nil && zswap.Running(m.Root):
 		return ok("it keeps hot pages, %s", zswap.Describe(m.Root))
 	case unfit == nil:
-		return ok("off; up --zswap auto: page faults on hot pages take a third of the time, for up to %d%% of RAM", zswap.DefaultShare)
+		return ok("off; up turns it on: page faults on hot pages take a third of the time, for up to %d%% of RAM", zswap.DefaultShare)
 	case zswap.Running(m.Root):
 		return warn(unfit.Error(), "echo N > /sys/module/zswap/parameters/enabled")
 	}

@@ -98,7 +98,7 @@ func (a Advice) words() string {
 		if t.Store > 0 {
 			rest = ", the rest in the store in " + term.Size(t.Store)
 		}
-		fmt.Fprintf(lines, "  with zswap\t%s\tthe same with --zswap on: up to %s in zswap in %s%s\n",
+		fmt.Fprintf(lines, "  with zswap\t%s\tthe same where the kernel has zswap: up to %s in zswap in %s%s\n",
 			term.Size(t.Zswap+t.Store), term.Size(t.InZswap), term.Size(t.Zswap), rest)
 	}
 	fmt.Fprintf(lines, "  worst case\t%s\tits limit, reached when contents compress worse; without a limit %s, when nothing compresses\n",
