@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # redis-memory.sh PROGRAM [LIMIT_MIB [DATA_MIB [records|words]]]: what swap of a redis costs in
-# memory, on a new kernel zram with lz4 and on PROGRAM with each slot policy. Redis is filled in a
-# memory group (cgroup v1 or v2) of LIMIT_MIB, then 12 seconds of GET and SET at random follow. Needs
-# root, redis-server and no other swap. Swap is on for less than a minute each time.
+# memory and speed, on a new kernel zram with lz4 and on PROGRAM, by default, with each slot policy
+# and with zswap. Redis is filled in a memory group (cgroup v1 or v2) of LIMIT_MIB, then 12 seconds
+# of GET and SET at random follow. Needs root, redis-server and no other swap. Swap is on for less
+# than a minute each time.
 set -euo pipefail
 program=$(realpath "$1") limit=${2:-100} data=${3:-200} values=${4:-records}
 [ "$(wc -l </proc/swaps)" = 1 ] || { echo "other swap is on" >&2; exit 1; }
@@ -37,7 +38,8 @@ on() { # contestant
 		mkswap "/dev/zram$zram" >/dev/null
 		swapon -p 100 -d "/dev/zram$zram"
 	else
-		timeout 30 "$program" up -q --size 1G --slots "$1" "$work/zram"
+		# shellcheck disable=SC2086 # these are flags
+		timeout 30 "$program" up -q --size 1G $1 "$work/zram"
 	fi
 }
 
@@ -70,15 +72,17 @@ taken() { # contestant: MiB that it takes
 	fi
 	local pid sum=0
 	for pid in $(pgrep -f "^@?zramfs|$program|zramfs-slots" || true); do
-		[ "$(readlink "/proc/$pid/exe")" = "$program" ] || continue
+		[ "$(readlink "/proc/$pid/exe")" = "${program}d" ] || continue
 		sum=$((sum + $(awk '/^Pss:/ { print $2 }' "/proc/$pid/smaps_rollup") + $(awk '/^VmPTE:/ { print $2 }' "/proc/$pid/status")))
 		sum=$((sum + $(awk '/^VmSwap:/ { print int($2 / 512) }' "/proc/$pid/status"))) # 8 bytes for each slot
 	done
+	# A page in zswap has an entry of about 80 bytes.
+	sum=$((sum + $(awk '/^Zswap:/ { z = $2 } /^Zswapped:/ { print z + int($2 / 4 * 80 / 1024) }' /proc/meminfo)))
 	echo $((sum / 1024))
 }
 
-printf '%-8s %12s %14s %14s\n' "" "in swap MiB" "memory MiB" "written MiB"
-for c in zram auto free keep; do
+printf '%-26s %12s %12s %12s %12s\n' "" "in swap MiB" "memory MiB" "written MiB" "operations/s"
+for c in zram "" "--zswap off" "--zswap off --slots free" "--zswap off --slots keep"; do
 	on "$c"
 	mkdir "$group"
 	echo $((limit << 20)) >"$group/$file"
@@ -93,11 +97,11 @@ for c in zram auto free keep; do
 	for from in $(seq 1 2048 "$keys"); do
 		load "$(sed "s/FROM/$from/; s/TO/$((from + 2047))/; s/VALUES/\"$values\"/" <<<"$fill")"
 	done
-	end=$((SECONDS + 12))
+	end=$((SECONDS + 12)) first=$seed
 	while [ "$SECONDS" -lt "$end" ]; do
 		load "math.randomseed($((seed += 1))) for i = 1, 500 do local k = 'key:' .. math.random($keys) if i % 10 == 0 then redis.call('SET', k, redis.call('GET', k) or '') else redis.call('GET', k) end end"
 	done
-	printf '%-8s %12d %14d %14d\n' "$c" $(($(awk '/^VmSwap:/ { print $2 }' "/proc/$redis/status") / 1024)) "$(taken "$c")" \
-		$((($(awk '/^pswpout/ { print $2 }' /proc/vmstat) - before) / 256))
+	printf '%-26s %12d %12d %12d %12d\n' "${c:-zramfs}" $(($(awk '/^VmSwap:/ { print $2 }' "/proc/$redis/status") / 1024)) "$(taken "$c")" \
+		$((($(awk '/^pswpout/ { print $2 }' /proc/vmstat) - before) / 256)) $(((seed - first) * 500 / 12))
 	off
 done
