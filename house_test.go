@@ -78,7 +78,7 @@ const lattice = `
 	internal/command: internal/alerts internal/bench internal/bundle internal/dictionary internal/doctor internal/estimate internal/generator internal/limitedswap internal/nodepod internal/reclaim internal/settings internal/top internal/web internal/zramctl internal/zramview
 	cmd/zramfs: internal/command
 	internal/daemon: internal/control internal/zramfsd
-	internal/server: internal/daemon internal/notify internal/safeopen internal/uprecord internal/zswap
+	internal/server: internal/daemon internal/notify internal/safeopen internal/uprecord
 	cmd/zramfsd: internal/server
 
 	internal/require: internal/pages/pagefile

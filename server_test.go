@@ -17,7 +17,7 @@ var serverPackages = strings.Fields(`
 	codec codec/internal/impl codec/lz4 codec/page codec/pagescan codec/zstd fusefs fusefs/sysfstext loopsetup store
 	store/internal/image store/internal/invariant cmd/zramfsd internal/ballast internal/control internal/daemon internal/host
 	internal/idlework internal/killpoint internal/notify internal/pmqos internal/protect internal/safeopen internal/server internal/status
-	internal/telemetry internal/telemetry/latency internal/tune internal/uprecord internal/zramfsd internal/zswap
+	internal/telemetry internal/telemetry/latency internal/tune internal/uprecord internal/zramfsd
 	github.com/hanwen/go-fuse/v2/fuse github.com/hanwen/go-fuse/v2/splice
 	github.com/klauspost/compress github.com/klauspost/compress/fse github.com/klauspost/compress/huff0
 	github.com/klauspost/compress/internal/cpuinfo github.com/klauspost/compress/internal/le

@@ -17,7 +17,6 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
-	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zswap"
 )
 
@@ -94,35 +93,6 @@ func TestSwapZswap(t *testing.T) {
 	if err := unix.Kill(statusOf(t, dir).WorkerPID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	m.do(t, "walk")
-	mustRun(t, downTimeout, "down", dir)
-	wantNothingLeft(t, dir)
-	wantParameters(t, before)
-}
-
-// Pages that zswap holds move to the device, and are the same when they are read there.
-func TestSwapZswapDrain(t *testing.T) {
-	needZswap(t)
-	dir := swapDir(t)
-	before := kernelParameters(t)
-	m := startMemory(t, memoryOrder{Pages: 64 << 20 / memoryPage, Source: sourceMix})
-	m.do(t, "fill")
-	mustRun(t, commandTimeout, "up", "--size", "256M", "--zswap", "30%", dir)
-	m.do(t, "pageout")
-	held, stored := host.Local.ZswapUse(), statusOf(t, dir).Memory.OrigDataSize
-	done, err := zswap.Drain(host.Local, 0, 0, func() func() { return uprecord.Lock(host.Local) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	use := host.Local.ZswapUse()
-	// Another program may have swapped since, or hold a page for a moment.
-	if !done && use.Held > held.Held/4 || use.WrittenBack == held.WrittenBack {
-		t.Errorf("done is %v: zswap held %+v, and holds %+v", done, held, use)
-	}
-	if now := statusOf(t, dir).Memory.OrigDataSize; now < stored+(held.Held-use.Held)/2 {
-		t.Errorf("the device stores %d bytes, %d before", now, stored)
-	}
-	wantZswap(t, "30")
 	m.do(t, "walk")
 	mustRun(t, downTimeout, "down", dir)
 	wantNothingLeft(t, dir)
@@ -220,6 +190,28 @@ func TestSwapZswapIsRestored(t *testing.T) {
 			wantParameters(t, before)
 		})
 	}
+}
+
+// set turns zswap on and off in front of a device in use, and down restores what was before up.
+func TestSwapZswapIsSet(t *testing.T) {
+	needZswap(t)
+	dir := swapDir(t)
+	before := kernelParameters(t)
+	mustRun(t, commandTimeout, "up", "--size", "64M", "--slots", "keep", "--zswap", "off", dir)
+	for _, step := range []struct{ value, limit string }{{"2%", "2"}, {"on", "30"}, {"off", ""}, {"auto", "30"}} {
+		mustRun(t, commandTimeout, "set", dir, "zswap="+step.value)
+		wantZswap(t, step.limit)
+		if list := mustRun(t, commandTimeout, "set", dir).Stdout; !strings.Contains(list, "zswap      "+step.value+" ") {
+			t.Errorf("set prints %q after zswap=%s", list, step.value)
+		}
+	}
+	if r := run(t, commandTimeout, "set", dir, "zswap=200%"); r.Code != 2 {
+		t.Errorf("zswap=200%% ends with %d: %s", r.Code, r.Stderr)
+	}
+	wantZswap(t, "30")
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+	wantParameters(t, before)
 }
 
 // up leaves zswap as an administrator has it.

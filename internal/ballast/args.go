@@ -12,11 +12,7 @@ import (
 
 // Args returns the arguments of a process that holds ballast for c, without its role.
 func (c Config) Args() []string {
-	args := []string{"--policy=" + string(c.Policy), "--keeper=" + strconv.Itoa(c.Keeper)}
-	if c.MoveIdle {
-		args = append(args, "--move-idle")
-	}
-	return append(append(args, "--"), c.Areas...)
+	return append([]string{"--policy=" + string(c.Policy), "--keeper=" + strconv.Itoa(c.Keeper), "--"}, c.Areas...)
 }
 
 // ParseArgs reads the arguments that Args has made.
@@ -25,13 +21,12 @@ func ParseArgs(args []string) (c Config, err error) {
 	f.SetOutput(io.Discard)
 	policy := f.String("policy", "", "")
 	f.IntVar(&c.Keeper, "keeper", 0, "")
-	f.BoolVar(&c.MoveIdle, "move-idle", false, "")
 	if err = f.Parse(args); err == nil {
 		c.Policy, err = ParsePolicy(*policy)
 	}
 	c.Areas = f.Args()
-	if err == nil && (c.Policy == Keep && !c.MoveIdle || c.Keeper <= 0 || len(c.Areas) == 0) {
-		err = errors.New("no work, keeper or area")
+	if err == nil && (c.Policy == Keep || c.Keeper <= 0 || len(c.Areas) == 0) {
+		err = errors.New("no policy, keeper or area")
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("zramfsd ballast: %w: zramfs up starts it", err)

@@ -4,6 +4,7 @@ package ballast
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -35,7 +36,7 @@ type sample struct {
 	own                    uint64 // size of the device's areas that are on
 	memTotal, memAvailable uint64
 	// pressure is the share of time in which a task waited for memory, in hundredths of a per cent;
-	// 0 where it is not known.
+	// unknownPressure where the kernel does not report it.
 	pressure uint64
 }
 
@@ -53,17 +54,20 @@ const (
 	// its headers.
 	minSwap = MinDevice - 1<<20
 
-	// Memory is short while a task waits for it more than 1 % of the time (PSI's some avg10, in
-	// hundredths; an idle machine has 0), or less than one part in shortShare of it is available.
-	// It is plentiful again calmTime later.
+	// Memory is short while less than one part in shortShare of it is available and a task waits
+	// for it more than 1 % of the time (PSI's some avg10, in hundredths; an idle machine has 0).
+	// Tasks of a control group at its limit wait while the machine has memory for copies. Memory is
+	// plentiful again calmTime later.
 	shortPressure = 100
 	shortShare    = 5
 	calmTime      = time.Minute
+
+	unknownPressure = math.MaxUint64
 )
 
 // short reports whether memory is short.
 func (s sample) short() bool {
-	return s.pressure >= shortPressure || s.memAvailable < s.memTotal/shortShare
+	return s.pressure >= shortPressure && s.memAvailable < s.memTotal/shortShare
 }
 
 // A governor decides how large the ballast is. It is used by one goroutine.
@@ -77,7 +81,7 @@ func (g *governor) target(s sample, held uint64, now time.Time) uint64 {
 	if s.short() {
 		g.lastShort = now
 	}
-	if g.policy == Keep || g.policy == Auto && (g.lastShort.IsZero() || now.Sub(g.lastShort) > calmTime) {
+	if g.policy == Auto && (g.lastShort.IsZero() || now.Sub(g.lastShort) > calmTime) {
 		return 0
 	}
 	return fit(s, held)

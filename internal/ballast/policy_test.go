@@ -61,12 +61,15 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// F090: auto holds a ballast while memory is short and a minute longer; free always.
+// F090: auto holds a ballast while tasks wait for memory and little is available, and a minute
+// longer; free always.
 func TestF090TargetFollowsMemory(t *testing.T) {
 	plentiful := machineWith(4*gib, 0, 0)
 	waits, little := plentiful, plentiful
 	waits.pressure = shortPressure
 	little.memAvailable = gib
+	short, unknown := little, little
+	short.pressure, unknown.pressure = shortPressure, unknownPressure
 	began := time.Now()
 	auto, free := governor{policy: Auto}, governor{policy: Free}
 	for i, step := range []struct {
@@ -74,8 +77,9 @@ func TestF090TargetFollowsMemory(t *testing.T) {
 		s     sample
 		held  bool
 	}{
-		{0, plentiful, false}, {time.Second, waits, true}, {2 * time.Second, plentiful, true},
-		{calmTime, plentiful, true}, {calmTime + 2*time.Second, plentiful, false}, {2 * calmTime, little, true},
+		{0, plentiful, false}, {0, waits, false}, {0, little, false},
+		{time.Second, short, true}, {2 * time.Second, plentiful, true},
+		{calmTime, plentiful, true}, {calmTime + 2*time.Second, plentiful, false}, {2 * calmTime, unknown, true},
 	} {
 		now := began.Add(step.after)
 		if got := auto.target(step.s, 0, now); (got > 0) != step.held {

@@ -29,7 +29,7 @@ func newReader(root string, areas []string) (*reader, error) {
 	if err := errors.Join(err, other); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// Without PSI (CONFIG_PSI, or psi=0) there is no pressure: available memory alone decides.
+	// Without PSI (CONFIG_PSI, or psi=0) available memory alone decides.
 	if f, err := os.Open(filepath.Join(root, "proc/pressure/memory")); err == nil {
 		r.pressure = f
 	}
@@ -58,7 +58,7 @@ func (r *reader) sample() (s sample, err error) {
 	if text, err = r.read(r.swaps); err != nil {
 		return s, err
 	}
-	s.own = ownSize(text, r.areas)
+	s.own, s.pressure = ownSize(text, r.areas), unknownPressure
 	if r.pressure == nil {
 		return s, nil
 	}

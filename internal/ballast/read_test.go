@@ -57,14 +57,14 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A kernel without PSI has no pressure.
+// A kernel without PSI reports no pressure.
 func TestSampleWithoutPressure(t *testing.T) {
 	r, err := newReader(kernelFiles(t, map[string]string{"proc/meminfo": someMeminfo, "proc/swaps": someSwaps}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
-	if s, err := r.sample(); err != nil || s.pressure != 0 || s.own != 0 || s.swapTotal == 0 {
+	if s, err := r.sample(); err != nil || s.pressure != unknownPressure || s.own != 0 || s.swapTotal == 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -17,9 +17,8 @@ import (
 
 // Config holds the options of Run.
 type Config struct {
+	// Policy is Auto or Free.
 	Policy Policy
-	// MoveIdle is for the program: it moves idle pages from zswap to the device while Run runs.
-	MoveIdle bool
 	// Areas are the paths of the device's swap areas.
 	Areas []string
 	// Keeper is the process with which Run ends.
@@ -43,7 +42,7 @@ const retryTime = time.Minute
 // process at any time: there is nothing to undo.
 func Run(cfg Config) (err error) {
 	prepare(cfg.Groups)
-	if mode, err := host.Local.Sysctl("vm.overcommit_memory"); err == nil && mode == "2" && cfg.Policy != Keep {
+	if mode, err := host.Local.Sysctl("vm.overcommit_memory"); err == nil && mode == "2" {
 		return errOvercommit
 	}
 	keeper, err := unix.PidfdOpen(cfg.Keeper, 0)

@@ -169,7 +169,7 @@ func TestCommandLineWins(t *testing.T) {
 func TestPriorities(t *testing.T) {
 	c := parsedUp(t)
 	for priority, ok := range map[int]bool{-1: false, 0: true, loopsetup.MaxPriority: true, loopsetup.MaxPriority + 1: false} {
-		if s, err := readAreas(c, 1<<30, priority); (err == nil) != ok || ok && s.Priority != priority {
+		if s, err := readAreas(c, 1<<30, priority, false); (err == nil) != ok || ok && s.Priority != priority {
 			t.Errorf("priority %d: %+v, %v", priority, s, err)
 		}
 	}

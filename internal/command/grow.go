@@ -14,6 +14,7 @@ import (
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/term"
+	"github.com/zramfs/zramfs/internal/zswap"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -99,7 +100,7 @@ func readGrow(c *cli.Context, u *swapdev.Up) error {
 	if c.IsSet(flagPriority) {
 		priority = c.Int(flagPriority)
 	}
-	u.Swap, err = readAreas(c, u.Config.Disksize, priority)
+	u.Swap, err = readAreas(c, u.Config.Disksize, priority, zswap.Running(host.Local))
 	return err
 }
 
@@ -123,7 +124,7 @@ func fitGrow(c *cli.Context, u *swapdev.Up, first swapdev.Device) (err error) {
 		if err != nil {
 			return err
 		}
-		if u.Swap, err = readAreas(c, u.Config.Disksize, priority); err != nil {
+		if u.Swap, err = readAreas(c, u.Config.Disksize, priority, zswap.Running(host.Local)); err != nil {
 			return err
 		}
 	}

@@ -55,9 +55,9 @@ func TestFlagsReachTheirValues(t *testing.T) {
 		{"estimate -f F", estimated, sample.Source{File: "F"}}, {"estimate", estimated, nil}, {"estimate --all=false", estimated, nil},
 		{"bench codec", benched, sample.Source{Generated: true}}, {"bench codec -f F", benched, sample.Source{File: "F"}}, {"bench codec -p 3", benched, sample.Source{PIDs: []int{3}}},
 		{"bench codec --generated=false", benched, nil},
-		{"up", areas, []any{defaultPriority, 16, false, false, ballast.Auto, loopsetup.DiscardPages}},
+		{"up --zswap off", areas, []any{defaultPriority, 16, false, false, ballast.Auto, loopsetup.DiscardPages}},
 		{"up -p 9 --devices 10 --force --slots free -d both", areas, []any{9, 10, true, false, ballast.Free, loopsetup.DiscardBoth}},
-		{"up -p 3 --keep", areas, []any{3, 4, false, true, ballast.Auto, loopsetup.DiscardPages}}, {"up -p 9 --devices 11", areas, nil},
+		{"up -p 3 --keep --zswap off", areas, []any{3, 4, false, true, ballast.Auto, loopsetup.DiscardPages}}, {"up -p 9 --devices 11", areas, nil},
 	} {
 		var got any
 		_, err := said(t, c.line, func(cl *cli.Context) (err error) {

@@ -134,7 +134,7 @@ func TestBoundsAreIncluded(t *testing.T) {
 	}
 	swap := func(size uint64) error { return checkSwapSize("auto", size) }
 	areas := func(n int) error {
-		_, err := readAreas(parsedUp(t, "--"+flagDevices, strconv.Itoa(n)), 64*gib, loopsetup.MaxPriority)
+		_, err := readAreas(parsedUp(t, "--"+flagDevices, strconv.Itoa(n)), 64*gib, loopsetup.MaxPriority, false)
 		return err
 	}
 	least := uint64(1)

@@ -177,15 +177,16 @@ func readUp(c *cli.Context, dir string, o *upOrder) (err error) {
 
 // readSwapConfig reads the flags for a device of size bytes.
 func readSwapConfig(c *cli.Context, size uint64) (swapdev.SwapConfig, error) {
-	s, err := readAreas(c, size, c.Int(flagPriority))
+	policy, err := readZswap(c, host.Local)
+	if err != nil {
+		return swapdev.SwapConfig{}, err
+	}
+	s, err := readAreas(c, size, c.Int(flagPriority), swapdev.ZswapInFront(host.Local, policy))
 	if err != nil {
 		return s, err
 	}
-	s.Keep = c.Bool(flagKeep)
+	s.Keep, s.Zswap = c.Bool(flagKeep), policy
 	if s.Tune, err = readTune(c); err != nil {
-		return s, err
-	}
-	if s.Zswap, err = readZswap(c, host.Local); err != nil {
 		return s, err
 	}
 	if s.Slots, err = ballast.ParsePolicy(c.String(flagSlots)); err != nil {
@@ -196,13 +197,13 @@ func readSwapConfig(c *cli.Context, size uint64) (swapdev.SwapConfig, error) {
 
 // readAreas reads the flags for the swap areas of a device of size bytes; the first has that
 // priority.
-func readAreas(c *cli.Context, size uint64, priority int) (swapdev.SwapConfig, error) {
+func readAreas(c *cli.Context, size uint64, priority int, zswap bool) (swapdev.SwapConfig, error) {
 	s := swapdev.SwapConfig{Priority: priority, Devices: c.Int(flagDevices), Force: c.Bool(flagForce)}
 	if s.Priority < 0 || s.Priority > loopsetup.MaxPriority {
 		return s, usageError("priority %d: must be from 0 to %d", s.Priority, loopsetup.MaxPriority)
 	}
 	if !c.IsSet(flagDevices) {
-		s.Devices = swapdev.DefaultAreas(size, s.Priority)
+		s.Devices = swapdev.DefaultAreas(size, s.Priority, zswap)
 	}
 	if s.Devices < 1 || s.Devices > swapdev.MaxAreas {
 		return s, usageError("devices %d: must be from 1 to %d", s.Devices, swapdev.MaxAreas)

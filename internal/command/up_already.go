@@ -134,7 +134,7 @@ func (w wish) differs(d swapdev.Device) (x difference) {
 	}
 	if d.Record != nil {
 		note(flagTune, "tune "+d.Record.Tune, "tune "+w.swap.Tune)
-		note(flagZswap, "zswap "+d.Record.Zswap, "zswap "+w.swap.Zswap.String())
+		noteInUse(flagZswap, "zswap "+d.Record.Zswap, "zswap "+w.swap.Zswap.String(), w.swap.Zswap.String())
 	}
 	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.Devices))
 	if d.Record != nil {

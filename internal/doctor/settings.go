@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/pmqos"
@@ -59,6 +60,9 @@ func checkParameters(m Machine) (Finding, error) {
 	pending, err := tune.Pending(m.Root)
 	if err != nil {
 		return Finding{}, err
+	}
+	if zswap.Unfit(m.Root) == nil { // which has a value of its own for it
+		pending = slices.DeleteFunc(pending, func(c tune.Change) bool { return c.Parameter == zswap.PageCluster })
 	}
 	if len(pending) == 0 {
 		return ok("all are as up --tune recommended has them")

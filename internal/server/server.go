@@ -14,18 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"sync"
-	"syscall"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/status"
-	"github.com/zramfs/zramfs/internal/uprecord"
 	"github.com/zramfs/zramfs/internal/zramfsd"
-	"github.com/zramfs/zramfs/internal/zswap"
 )
 
 const help = `zramfsd is the server of zramfs: it keeps compressed pages in memory and serves them as a file.
@@ -83,30 +78,5 @@ func holdBallast(args []string) error {
 	}
 	groups, _ := host.Local.MemoryHierarchy() // without it the process stays in its cgroup
 	cfg.Groups = groups.Top
-	if cfg.MoveIdle {
-		moveIdle()
-	}
 	return ballast.Run(cfg)
-}
-
-// moveIdle begins to move idle pages out of zswap, until the process ends. It has a parameter of
-// the kernel changed for moments: then neither SIGTERM ends the process nor does a command restore
-// what was there before the device.
-func moveIdle() {
-	var changing sync.Mutex
-	terminate := make(chan os.Signal, 1)
-	signal.Notify(terminate, syscall.SIGTERM)
-	go func() {
-		<-terminate
-		changing.Lock()
-		os.Exit(0)
-	}()
-	go zswap.MoveIdle(host.Local, func() (release func()) {
-		unlock := uprecord.Lock(host.Local)
-		changing.Lock()
-		return func() {
-			changing.Unlock()
-			unlock()
-		}
-	})
 }

@@ -71,6 +71,7 @@ func Keys() []Key {
 			shown(func(d swapdev.Device) string { return backingOf(d.Status.Backing.Path) })},
 		{"writeback-limit", "writeback_limit", "a size, as 1G; none for no limit", "the most that may yet be written to the backing device", writebackOrders,
 			shown(func(d swapdev.Device) string { return writebackOf(d.Status.Backing) })},
+		{zswapKey, "", "auto, on, off, or a share of RAM, as 30%", "whether zswap keeps hot pages in front of the device", zswapOrders, zswapNow},
 	}
 }
 
@@ -168,6 +169,9 @@ const setTime = 10 * time.Second
 
 // Apply makes the change on a device. It returns once that has taken effect.
 func (c Change) Apply(d swapdev.Device) error {
+	if c.key.Name == zswapKey {
+		return setZswap(d, c.value)
+	}
 	for _, o := range c.orders {
 		_, err := helper.CallTimeout(setTime, helper.Write, attributePath(d, o.attribute), o.text)
 		if err := explain(d, fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Word()), o, err); err != nil {

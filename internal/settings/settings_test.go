@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 	for argument, want := range map[string]string{
 		"mem-limit": "KEY=VALUE", "limit=2G": "Available: algorithm", "mem-limits=1G": "did you mean mem-limit?", "=1G": "Available", "mem-limit=x": "mem-limit=x",
-		"algorithm=lzo": "adaptive", "level=99": "levels are 1 to 19", "peak=1": "only be set to 0", "": "KEY=VALUE",
+		"algorithm=lzo": "adaptive", "level=99": "levels are 1 to 19", "peak=1": "only be set to 0", "": "KEY=VALUE", "zswap=200%": "a share of RAM",
 	} {
 		if _, err := Parse(argument, ram); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", argument, err, want)

@@ -9,17 +9,12 @@ import (
 	"github.com/zramfs/zramfs/internal/ballast"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/uprecord"
-	"github.com/zramfs/zramfs/internal/zswap"
 )
 
 // startSlots starts the process that makes the kernel free slots of these areas, and adds it to the
 // record. It ends with the keeper, a PID of this namespace.
 func startSlots(m host.Root, rec *uprecord.Record, policy ballast.Policy, keeper int, areas []string) error {
-	cfg := ballast.Config{Policy: policy, Keeper: keeper, Areas: areas, MoveIdle: rec.Sets(zswap.Enabled)}
-	if cfg.MoveIdle && policy == ballast.Auto {
-		cfg.Policy = ballast.Keep // zswap frees its copy of a page at once; the device has the idle ones
-	}
-	pid, err := launchSlots(cfg)
+	pid, err := launchSlots(ballast.Config{Policy: policy, Keeper: keeper, Areas: areas})
 	if err != nil {
 		return err
 	}
@@ -63,7 +58,7 @@ func noteSlots(m host.Root, rec *uprecord.Record) (before *uprecord.Slots, err e
 
 // ReviveSlots restarts the ended process of d, for example after the OOM killer.
 func ReviveSlots(d Device) error {
-	if p := d.FindSlots(); p.Policy == "" || d.Record.Slots == nil || p.PID != 0 || len(d.Swaps) == 0 || d.Keeper == 0 {
+	if p := d.FindSlots(); p.Policy == "" || p.Policy == ballast.Keep || p.PID != 0 || len(d.Swaps) == 0 || d.Keeper == 0 {
 		return nil
 	}
 	return startSlots(host.Local, d.Record, d.Record.Slots.Policy, d.Keeper, areasWith(d))

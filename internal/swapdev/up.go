@@ -57,7 +57,7 @@ type Up struct {
 
 // Run turns swap on on a new device.
 func (u *Up) Run() error {
-	return u.do(u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.tend, u.tellManager)
+	return u.do(u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots, u.tellManager)
 }
 
 // do does the steps, and undoes them after an error or a signal.

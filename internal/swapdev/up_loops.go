@@ -49,9 +49,13 @@ const (
 )
 
 // DefaultAreas returns the number of areas for a device of size bytes, whose first has that
-// priority and each next one a priority lower by one. It leaves some of the kernel's area numbers
-// to other swap.
-func DefaultAreas(size uint64, priority int) int {
+// priority and each next one a priority lower by one: one where zswap is in front, since the device
+// then has few pages that programs free, and searching for a slot in areas that are nearly full
+// makes a fault half as long again. Others leave some of the kernel's area numbers to other swap.
+func DefaultAreas(size uint64, priority int, zswap bool) int {
+	if zswap {
+		return 1
+	}
 	swaps, _ := loopsetup.Swaps() // without a table, no swap is on
 	left := max(0, kernelAreas-len(swaps))
 	return max(1, min(MaxDefaultAreas, int((size-1)/defaultSlice), left*3/4, priority+1))
@@ -192,13 +196,12 @@ func (u *Up) hide() error { return hideData(u.Report.Dir, LoopPaths(u.Device.Loo
 
 // tune sets kernel parameters, if asked for, those of zswap among them.
 func (u *Up) tune() error {
-	var settings []tune.Setting
-	if u.Swap.Tune == tune.Recommended {
-		settings = tune.Settings(u.Machine)
-	}
 	defer uprecord.Lock(u.Machine)()
-	if u.putsZswap() {
-		settings = append(settings, zswap.Settings(u.Swap.Zswap.Share)...)
+	settings := zswapSettings(u.Machine, u.Swap.Zswap)
+	if u.Swap.Tune == tune.Recommended {
+		settings = append(settings, stdslices.DeleteFunc(tune.Settings(u.Machine), func(s tune.Setting) bool {
+			return stdslices.ContainsFunc(settings, func(z tune.Setting) bool { return z.Parameter == s.Parameter })
+		})...)
 	}
 	if len(settings) == 0 {
 		return nil
@@ -210,18 +213,6 @@ func (u *Up) tune() error {
 		return fmt.Errorf("%w: the kernel does not turn it on", zswap.ErrUnfit)
 	}
 	return nil
-}
-
-// putsZswap reports whether up puts zswap in front of the device: auto does so where it is fit, and
-// leaves it as it is where an administrator has it on.
-func (u *Up) putsZswap() bool {
-	switch u.Swap.Zswap.Mode {
-	case zswap.On:
-		return true
-	case zswap.Auto:
-		return zswap.Unfit(u.Machine) == nil && (!zswap.Running(u.Machine) || uprecord.Tunes(u.Machine, zswap.Enabled))
-	}
-	return false
 }
 
 // turnOff undoes turnOn for one area.
@@ -257,15 +248,13 @@ func (u *Up) turnOn() error {
 	return nil
 }
 
-// tend starts the process that makes the kernel free slots, and moves idle pages out of zswap. Swap
-// works without it.
-func (u *Up) tend() error {
-	moves := u.record.Sets(zswap.Enabled)
+// freeSlots starts the process that makes the kernel free slots. Swap works without it.
+func (u *Up) freeSlots() error {
 	if u.Swap.Slots == ballast.Free && u.Config.Disksize < ballast.MinDevice {
 		return printStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
 			"with --size %s or more", term.Size(ballast.MinDevice)))
 	}
-	if !moves && (u.Swap.Slots == ballast.Keep || u.Config.Disksize < ballast.MinDevice) {
+	if u.Swap.Slots == ballast.Keep || u.Config.Disksize < ballast.MinDevice {
 		return nil
 	}
 	if err := startSlots(u.Machine, &u.record, u.Swap.Slots, u.Report.PID, LoopPaths(u.Device.Loops)); err != nil {

@@ -47,8 +47,11 @@ func TestDefaultAreas(t *testing.T) {
 		priority int
 		want     int
 	}{{32 * mib, 100, 1}, {64 * mib, 100, 1}, {256 * mib, 100, 7}, {4096 * mib, 100, MaxDefaultAreas}, {4096 * mib, 3, 4}, {4096 * mib, 0, 1}} {
-		if got := DefaultAreas(c.size, c.priority); got != min(c.want, left) {
+		if got := DefaultAreas(c.size, c.priority, false); got != min(c.want, left) {
 			t.Errorf("%d MiB at priority %d: %d areas, want %d", c.size/mib, c.priority, got, c.want)
+		}
+		if got := DefaultAreas(c.size, c.priority, true); got != 1 {
+			t.Errorf("%d MiB behind zswap: %d areas, want 1", c.size/mib, got)
 		}
 	}
 }

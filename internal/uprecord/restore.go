@@ -83,6 +83,36 @@ func Tune(step Step, m host.Root, settings []tune.Setting, rec *Record) error {
 	return eachStep(step, "", report)
 }
 
+// Retune restores the given parameters of a device in use and makes settings in their place. It
+// writes rec, which has the other values that the device's record is to have.
+func Retune(step Step, m host.Root, parameters []tune.Parameter, settings []tune.Setting, rec *Record) error {
+	defer Lock(m)()
+	all := Read(m)
+	for _, r := range all { // another command may have changed it since rec was read
+		if r.File == rec.File && r.Err == nil {
+			rec.Tuned, rec.Slots = r.Tuned, r.Slots
+		}
+	}
+	running := others(*rec, all)
+	var kept, restored []tune.Change
+	for _, c := range rec.Tuned {
+		if slices.Contains(parameters, c.Parameter) {
+			restored = append(restored, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	if err := eachStep(step, "restored ", tune.Restore(m, restored, changesOf(running))); err != nil {
+		return err
+	}
+	own, report := tune.Apply(m, settings, changesOf(running), func(own []tune.Change) error {
+		rec.Tuned = slices.Concat(kept, own)
+		return errors.Join(rec.Write(m), writeAll(m, running))
+	})
+	rec.Tuned = slices.Concat(kept, own)
+	return eachStep(step, "", report)
+}
+
 // Tunes reports whether a running device has set the parameter.
 func Tunes(m host.Root, p tune.Parameter) bool {
 	return slices.ContainsFunc(Read(m), func(rec Record) bool {

@@ -34,7 +34,17 @@ const (
 	accept     tune.Parameter = parameters + "accept_threshold_percent"
 	shrinker   tune.Parameter = parameters + "shrinker_enabled"
 	allocator  tune.Parameter = parameters + "zpool" // gone in Linux 6.18
+	// PageCluster is the parameter of readahead (Documentation/admin-guide/sysctl/vm.rst).
+	PageCluster tune.Parameter = "vm.page-cluster"
 )
+
+// Parameters returns those that Settings set.
+func Parameters() (all []tune.Parameter) {
+	for _, s := range Settings(DefaultShare) {
+		all = append(all, s.Parameter)
+	}
+	return all
+}
 
 // zsmalloc is the allocator that packs pages densely. The others hold two or three pages in a page
 // of memory at most.
@@ -101,6 +111,9 @@ func Settings(share int) []tune.Setting {
 		{Parameter: accept, Value: "100"},
 		// Under pressure it writes back what is cold, in cgroup v2.
 		{Parameter: shrinker, Value: "Y"},
+		// A page of zswap costs no request, and each page that is read ahead in vain evicts another.
+		// Two at a time halve the requests for pages that the device has.
+		{Parameter: PageCluster, Value: "1"},
 	}
 }
 
