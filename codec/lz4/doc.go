@@ -24,5 +24,5 @@
 //
 // A search that goes byte by byte spends its time waiting: for the chain from one match's end over
 // hash, table and candidate to the next match's end, and for branches that no predictor can guess.
-// docs/performance.md lists what was tried against either and lost.
+// docs/lab/tried.md lists what was tried against either and lost.
 package lz4

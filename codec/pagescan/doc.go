@@ -9,7 +9,7 @@
 // before either codec has run, which pages a denser codec would save most on, for where it cannot
 // have all. Trying the faster codec first and looking at the size would cost that codec's time for
 // each page that goes to the other. A Chooser learns while it works; how much it gains, and what
-// was tried instead, is in docs/performance.md.
+// was tried instead, is in docs/lab/tried.md.
 //
 // [Entropy] is the estimate that the adaptive:entropy rule chooses by. On real pages it predicts
 // the compressed size poorly, and it takes a third as long as an LZ4 compression.

@@ -27,7 +27,7 @@
 // Of a page's 19 us at level 1 the search for matches takes a third. The rest goes into
 // entropy codes: making and writing the Huffman table for literals takes 30 %, the three
 // tables for sequences 25 %; and of the 7 us to decompress, reading these tables takes 45 %.
-// All that is paid once a block. docs/performance.md lists what was tried to make it faster,
+// All that is paid once a block. docs/lab/tried.md lists what was tried to make it faster,
 // and lost.
 //
 // # Memory and allocation

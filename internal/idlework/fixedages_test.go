@@ -27,7 +27,7 @@ var recorded = []struct {
 var usedParts = []float64{0, 0.2, 0.5, 0.9}
 
 // packingSaves is the part of the memory of pages that packing saves: from 0.60 to 0.46 of what
-// kernel zram takes, as docs/performance.md has it, Over time.
+// kernel zram takes (go test -bench Cold ./store).
 const packingSaves = (0.60 - 0.46) / 0.60
 
 // A result is what a policy did with a trace.

@@ -34,7 +34,7 @@ type Setting struct {
 
 // PageCluster is the recommended value of vm.page-cluster: 2^5 pages a swap-in. A request costs
 // tens of microseconds and a further page in it about two, so one page at a time, as is advised for
-// zram, loses; docs/performance.md has the figures.
+// zram, loses; docs/lab/tried.md has the figures.
 const PageCluster = 5
 
 // HaltPoll is how long an idle CPU of a virtual machine polls before it halts, in nanoseconds.

@@ -111,8 +111,8 @@ func Settings(share int) []tune.Setting {
 		{Parameter: accept, Value: "100"},
 		// Under pressure it writes back what is cold, in cgroup v2.
 		{Parameter: shrinker, Value: "Y"},
-		// A page of zswap costs no request, and each page that is read ahead in vain evicts another.
-		// Two at a time halve the requests for pages that the device has.
+		// A page of zswap costs no request, and each page that is read ahead in vain evicts
+		// another. Two at a time halve the requests for pages that the device has.
 		{Parameter: PageCluster, Value: "1"},
 	}
 }
