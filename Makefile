@@ -12,7 +12,7 @@ LINK    = -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/zramfsd.libexec
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals stage install uninstall compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once explore explore-fixed mutants suites oracle criteria charts test-kubernetes coverage generate sample clean help
+.PHONY: all build build-cuda manuals stage install uninstall compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once explore explore-fixed suites oracle criteria charts test-kubernetes coverage generate sample clean help
 
 all: build
 
@@ -215,12 +215,6 @@ explore: build $(PAGES)
 explore-fixed:
 	$(BESIDE) env SEED=3 FOR=2m PROCESSES=1 SAMPLE=100 tools/explore.sh simulate sequences
 
-# Changes SAMPLE places of a PACKAGE, drawn by SEED, one at a time, and counts what the tests that
-# reach each find: half an hour or more, as root. MUTANTFLAGS is passed on: -jobs 4, -longest 3s
-# without long tests, -resume to go on; tools/mutants has the rest.
-mutants:
-	$(BESIDE) $(GO) run ./tools/mutants -package $(or $(PACKAGE),store) -sample $(or $(SAMPLE),150) -seed $(or $(SEED),1) $(MUTANTFLAGS)
-
 # How long up takes until swap is on, beside kernel zram: four minutes for its 200 rounds.
 bench-start: build
 	$(GO) run ./tools/bench start -binary bin/zramfs $(BENCHFLAGS)
@@ -269,7 +263,7 @@ generate:
 # The manifests from the Helm chart; lint compares digests. Helm's library takes two minutes to compile.
 charts:
 	cp dist/node-problem-detector/zramfs.* dist/helm/zramfs/files/
-	$(GO) run ./cmd/zramfs generate alerts >dist/helm/zramfs/files/alerts.yaml
+	cp dist/monitoring/alerts.yml dist/helm/zramfs/files/alerts.yaml
 	cd tools/charttest && $(GO) run . render
 
 # The chart by Helm, and chart, manifests and pods with a real API server: needs root, swap and

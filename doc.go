@@ -60,7 +60,7 @@ The command line:
 	    internal/imageio     verify, export, import and snapshots of a live device
 	      internal/snapshot    the file of a snapshot
 	    internal/notify      tells a service manager how far a service is
-	    internal/prefetch    what of a process is swapped out, and bringing it back
+	    internal/prefetch    reads what is in swap ahead of swapoff
 	    internal/tune        parameters of the kernel: set and restored
 	    internal/zswap       the kernel's zswap as the hot tier of a device
 	    loopsetup            loop devices and swap
@@ -77,12 +77,8 @@ The command line:
 	  internal/monitor     devices over time, and the names that metrics have
 	    internal/top         the live view on a terminal
 	    internal/web         dashboard, metrics and health over HTTP
-	      internal/chronicle   24 hours of what devices did, in a file
+	      internal/chronicle   15 minutes of what devices did
 	      internal/journal     the last operations and the events of a device
-	    internal/alerts      alert rules and a Grafana dashboard
-	  internal/reclaim     idle memory of cgroups into swap, while nothing waits for it
-	  internal/dictionary  trains a dictionary for zstd, and measures its gain
-	  internal/bundle      what a bug report needs, as an archive
 	  internal/term        tables, sizes, words and progress on a terminal
 	  internal/safeopen    opens files that a command line names, no pipes or devices
 	  internal/nodepod     from a pod of Kubernetes: installs zramfs on the node, turns swap on

@@ -28,6 +28,8 @@ const lattice = `
 	codec/page: codec/internal/impl
 	codec/pagescan: codec/internal/impl
 	codec: codec/lz4 codec/page codec/pagescan codec/zstd
+	internal/sample: codec/pagescan internal/procpages internal/term
+	internal/bench: codec internal/sample
 	codec/bulk: codec
 	gpu/ptx/sim: gpu/ptx
 	gpu/driver: gpu/ptx/sim
@@ -41,24 +43,15 @@ const lattice = `
 	internal/snapshot: codec
 	store/view: store/internal/image
 	internal/imageio: gpu internal/control internal/safeopen internal/snapshot internal/term store/view
-	internal/sample: codec/pagescan internal/procpages internal/term
-	internal/bench: internal/imageio internal/sample
-	internal/prefetch: internal/host internal/procpages internal/term
-	internal/helper: internal/prefetch loopsetup
-	internal/ballast: internal/host
-	internal/status: codec internal/telemetry/latency
-	internal/pmqos: internal/host internal/status
-	internal/tune: internal/pmqos
-	internal/uprecord: internal/ballast internal/tune loopsetup
-	internal/idlework: internal/host internal/status store
-	internal/protect: internal/host internal/status
-	internal/zramfsd: fusefs internal/idlework internal/pmqos internal/protect
-	internal/zswap: internal/tune
-	internal/swapdev: internal/helper internal/imageio internal/notify internal/uprecord internal/zramfsd internal/zswap
-	internal/bundle: internal/swapdev
-	internal/dictionary: codec internal/term
 	internal/kubelet: internal/host
 	internal/podswap: internal/host
+	internal/status: codec internal/telemetry/latency
+	internal/idlework: internal/host internal/status store
+	internal/pmqos: internal/host internal/status
+	internal/protect: internal/host internal/status
+	internal/zramfsd: fusefs internal/idlework internal/pmqos internal/protect
+	internal/tune: internal/pmqos
+	internal/zswap: internal/tune
 	internal/doctor: internal/imageio internal/kubelet internal/podswap internal/zramfsd internal/zswap loopsetup
 	internal/estimate: internal/sample internal/zswap
 	internal/config: internal/host internal/safeopen internal/term
@@ -66,16 +59,19 @@ const lattice = `
 	internal/kubeapi: internal/kubelet internal/podswap
 	internal/limitedswap: internal/kubeapi internal/term
 	internal/nodepod: dist/systemd internal/kubeapi internal/onhost internal/term internal/zramfsd
-	internal/reclaim: internal/host
+	internal/prefetch: internal/host internal/procpages
+	internal/helper: internal/prefetch loopsetup
+	internal/ballast: internal/host
+	internal/uprecord: internal/ballast internal/tune loopsetup
+	internal/swapdev: internal/helper internal/imageio internal/notify internal/uprecord internal/zramfsd internal/zswap
 	internal/settings: internal/swapdev
 	internal/monitor: internal/swapdev
 	internal/top: internal/monitor
-	internal/chronicle: internal/safeopen
 	internal/journal: internal/telemetry store
 	internal/web: internal/chronicle internal/journal internal/monitor
 	internal/zramctl: internal/config internal/swapdev
 	internal/zramview: internal/swapdev
-	internal/command: internal/alerts internal/bench internal/bundle internal/dictionary internal/doctor internal/estimate internal/generator internal/limitedswap internal/nodepod internal/reclaim internal/settings internal/top internal/web internal/zramctl internal/zramview
+	internal/command: internal/bench internal/doctor internal/estimate internal/generator internal/limitedswap internal/nodepod internal/settings internal/top internal/web internal/zramctl internal/zramview
 	cmd/zramfs: internal/command
 	internal/daemon: internal/control internal/zramfsd
 	internal/server: internal/daemon internal/notify internal/safeopen internal/uprecord
@@ -113,7 +109,7 @@ var seams = map[string][]string{
 }
 
 // unsafeFiles lists the files that may use unsafe, outside of tests.
-var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "internal/telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "integration/guest/agent/pageout_linux.go", "internal/prefetch/kernel_linux.go", "internal/protect/runtime_linux.go", "tools/mutants/noswap_linux.go", "internal/callfail/callfail_linux.go"}
+var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "internal/telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "integration/guest/agent/pageout_linux.go", "internal/prefetch/kernel_linux.go", "internal/protect/runtime_linux.go", "internal/callfail/callfail_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
 

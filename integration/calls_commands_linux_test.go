@@ -158,8 +158,8 @@ func TestCallsOfCommands(t *testing.T) {
 	dir := tempDir(t)
 	file := filepath.Join(dir, "file")
 	for _, args := range [][]string{
-		{"list", "--json"}, {"stats", h.dir, "0.1", "1"}, {"metrics", "--json"}, {"events", h.dir}, {"trace", "--perfetto", file, h.dir},
-		{"set", h.dir, "mem_limit=1G"}, {"compact", h.dir}, {"idle", h.dir}, {"snapshot", "save", h.dir, file}, {"doctor", "--bundle", file},
+		{"list", "--json"}, {"top", "-b", "-d", "0.1", "-n", "1", h.dir}, {"metrics", "--json"}, {"events", h.dir}, {"trace", "--perfetto", file, h.dir},
+		{"set", h.dir, "mem_limit=1G"}, {"compact", h.dir}, {"idle", h.dir}, {"snapshot", "save", h.dir, file},
 	} {
 		l := callLoop{name: args[0], roles: []string{args[0], "helper"}, once: func(t *testing.T, arm armed) failing {
 			a := s.run(t, &arm, args...)

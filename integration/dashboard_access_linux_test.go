@@ -84,7 +84,7 @@ func TestDashboardIsSpoken(t *testing.T) {
 		}
 	}
 	for role, want := range map[string][]string{
-		"navigation": {"Devices"}, "region": {"Now", "Over time", "Details"}, "radio": {"10 min", "1 h", "3 h", "24 h"}, "link": {"Skip to the figures", "metrics", "health"},
+		"navigation": {"Devices"}, "region": {"Now", "Over time", "Details"}, "link": {"Skip to the figures", "metrics", "health"},
 		"meter":   {"Swap", "Memory taken", "Processor time, per cent of one core", "Memory pressure, per cent of ten seconds"},
 		"heading": {"zramfs", "Memory saved", "Swap", "Memory taken", "Codec mix", "Load", "Events", "Requests since the device was made", "Shown time in figures"},
 		"button":  {dir, other}, "columnheader": {"kind", "requests", "p50", "p99", "least", "mean", "most", "now"},
@@ -130,7 +130,7 @@ func wantFocusOrder(t *testing.T, b *browser) {
 	if len(order) != reachable {
 		t.Errorf("Tab reaches %d controls of %d: %q", len(order), reachable, order)
 	}
-	places := []string{"devices button", "range input", "theme", "events"}
+	places := []string{"devices button", "theme", "events"}
 	at := -1
 	for _, place := range places {
 		next := slices.IndexFunc(order, func(s string) bool { return strings.HasPrefix(s, place) })

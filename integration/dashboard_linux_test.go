@@ -32,8 +32,7 @@ const screenshotsVariable = "ZRAMFS_SCREENSHOTS"
 // startDashboard starts zramfs serve, which ends with the test, and returns its address.
 func startDashboard(t testing.TB, flags ...string) (url string) {
 	t.Helper()
-	history := filepath.Join(t.TempDir(), "history")
-	cmd := command(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--history", history}, flags...)...)
+	cmd := command(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
 	says, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

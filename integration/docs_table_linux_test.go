@@ -34,12 +34,7 @@ var docCommands = []docCommand{
 	{page: "snapshot-format.md", line: "head -c -36 FILE | sha256sum", on: onData, with: []string{"head", "zramfs snapshot save DIR FILE >/dev/null; head"}},
 
 	{page: "commands.md", line: "zramfs doctor --kubernetes --configz configz --pods pods", on: onFiles},
-	{page: "gpu.md", line: "zramfs bench bulk", on: onFiles, with: []string{"bulk", "bulk --seconds 1 --batch 1024"}},
-	{page: "gpu.md", line: "zramfs bench bulk --batch 262144 --file F --algorithm lz4,page --seconds 60 --json", on: onFiles,
-		with: []string{"262144", "1024", "60", "1", "file F", "file FILE"}},
 	{page: "monitoring.md", line: "(umask 077; head -c 24 /dev/urandom | base64 > /etc/zramfs.token)", on: onFiles, with: []string{"/etc", "WORK"}},
-	{page: "monitoring.md", line: "zramfs generate alerts > /etc/prometheus/zramfs-rules.yml", on: onFiles, with: []string{"/etc/prometheus", "WORK"}},
-	{page: "monitoring.md", line: "zramfs generate grafana > zramfs.json", on: onFiles},
 	{page: "monitoring.md", line: "* * * * * root zramfs metrics > /var/lib/node_exporter/zramfs.prom.new && mv /var/lib/node_exporter/zramfs.prom.new /var/lib/node_exporter/zramfs.prom",
 		on: onFiles, with: []string{"* * * * * root ", "", "/var/lib/node_exporter", "WORK"}},
 	{page: "operations.md", line: `echo 'OPTIONS="--size 4G --tune recommended"' > /etc/default/zramfs`, on: onFiles, with: []string{"/etc/default", "WORK"}},

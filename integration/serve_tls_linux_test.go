@@ -58,7 +58,7 @@ func certificate(t *testing.T, dir string) (cert, key string, trusted *x509.Cert
 // and what it says.
 func startServing(t *testing.T, flags ...string) (port string) {
 	t.Helper()
-	cmd := command(t, append([]string{"serve", "--listen", "0.0.0.0:0", "--history", filepath.Join(t.TempDir(), "history")}, flags...)...)
+	cmd := command(t, append([]string{"serve", "--listen", "0.0.0.0:0"}, flags...)...)
 	says, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--token-file", token, "--tls-cert", cert}, "--tls-key"}, {[]string{"--token-file", token, "--tls-cert", key, "--tls-key", cert}, "--tls-"},
 	} {
 		for _, address := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
-			r := run(t, commandTimeout, append([]string{"serve", "--history", filepath.Join(dir, "history"), "--listen", address}, c.flags...)...)
+			r := run(t, commandTimeout, append([]string{"serve", "--listen", address}, c.flags...)...)
 			if r.Code != 2 || !strings.Contains(r.Stderr, c.says) {
 				t.Errorf("%s with %q: exit code %d, %q; want 2, %q in it", address, c.flags, r.Code, r.Stderr, c.says)
 			}

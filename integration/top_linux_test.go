@@ -72,7 +72,7 @@ func TestSwapTopOnATerminal(t *testing.T) {
 	pid := strconv.Itoa(m.cmd.Process.Pid)
 	screen.until(t, "the process in swap", func(text string) bool { return regexp.MustCompile(`(?m)^ *` + pid + ` +\d`).MatchString(text) })
 	wantFiguresOf(t, screen, dir)
-	wantStatsAndWho(t, dir, pid)
+	wantLines(t, dir)
 	m.do(t, "walk") // brings pages back
 	text := screen.until(t, "pages that come back", func(text string) bool {
 		return regexp.MustCompile(`(?m)^in .* [1-9][\d,]* pages/s +p50 [\d.]+ [mu]s +p99 [\d.]+ [mu]s$`).MatchString(text)
@@ -127,8 +127,8 @@ func wantFiguresOf(t *testing.T, screen *terminal, dir string) {
 	})
 }
 
-// wantStatsAndWho wants the figures of status in the lines of stats, and the process in who.
-func wantStatsAndWho(t *testing.T, dir, pid string) {
+// wantLines wants the figures of status in the lines of top -b.
+func wantLines(t *testing.T, dir string) {
 	t.Helper()
 	var line struct {
 		Schema   int
@@ -137,44 +137,24 @@ func wantStatsAndWho(t *testing.T, dir, pid string) {
 		Stored   uint64 `json:"orig_data_size"`
 		Seconds  float64
 	}
-	r := mustRun(t, commandTimeout, "stats", "-J", dir, "0.2", "2")
+	r := mustRun(t, commandTimeout, "top", "-b", "-J", "-d", "0.2", "-n", "2", dir)
 	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 	err := json.Unmarshal([]byte(lines[len(lines)-1]), &line)
 	f := figuresOf(t, dir)
 	near := func(a, b uint64) bool { return max(a, b)-min(a, b) <= max(a, b)/10 }
 	if err != nil || len(lines) != 2 || line.Schema != 1 || line.Dir != dir || !near(line.SwapUsed, f.Swap.Used) ||
 		!near(line.Stored, f.Status.Memory.Stored) || line.Seconds < 0.1 || line.Seconds > 10 {
-		t.Errorf("stats -J prints %s: %v; status has %+v", r.Stdout, err, f)
+		t.Errorf("top -b -J prints %s: %v; status has %+v", r.Stdout, err, f)
 	}
-	if r := mustRun(t, commandTimeout, "stats", dir); strings.Count(r.Stdout, "\n") != 2 || !strings.Contains(r.Stdout, " healthy "+dir) {
-		t.Errorf("stats prints\n%s", r.Stdout)
+	if r := mustRun(t, commandTimeout, "top", "-b", "-n", "1", dir); strings.Count(r.Stdout, "\n") != 2 || !strings.Contains(r.Stdout, " healthy "+dir) {
+		t.Errorf("top -b prints\n%s", r.Stdout)
 	}
-	var who struct {
-		Who struct {
-			Total     uint64
-			Processes []struct {
-				PID             int
-				Swap            uint64
-				Command, Cgroup string
-			}
-		}
-	}
-	r = mustRun(t, commandTimeout, "who", "-J")
-	if err := json.Unmarshal([]byte(r.Stdout), &who); err != nil {
-		t.Fatalf("who -J: %v\n%s", err, r.Stdout)
-	}
-	for _, p := range who.Who.Processes {
-		if strconv.Itoa(p.PID) == pid && p.Swap > 100<<20 && p.Swap <= who.Who.Total && p.Command != "" && strings.Contains(p.Cgroup, "top") {
-			return
-		}
-	}
-	t.Errorf("who -J does not have process %s:\n%s", pid, r.Stdout)
 }
 
-// stats ends quietly when the program that reads its lines ends.
-func TestStatsEndsWithItsReader(t *testing.T) {
+// top -b ends quietly when the program that reads its lines ends.
+func TestTopEndsWithItsReader(t *testing.T) {
 	dir := mount(t, "--size", "16M")
-	cmd := command(t, "stats", dir, "0.1")
+	cmd := command(t, "top", "-b", "-d", "0.1", dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

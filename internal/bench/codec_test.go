@@ -154,11 +154,8 @@ func TestInstructionSetsText(t *testing.T) {
 func TestNothingToMeasure(t *testing.T) {
 	zeros := sample.Sample{Pages: make([]byte, 10*pageSize)}
 	_, err := Codec(zeros, options(t, "lz4"))
-	_, bulkErr := Bulk(t.Context(), zeros, options(t, "lz4"), 10, engineOptions())
-	for _, err := range []error{err, bulkErr} {
-		if err == nil || !strings.Contains(err.Error(), "every page is one repeated word") {
-			t.Error(err)
-		}
+	if err == nil || !strings.Contains(err.Error(), "every page is one repeated word") {
+		t.Error(err)
 	}
 }
 

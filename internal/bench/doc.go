@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures the codecs on this machine: Codec page by page on one thread, Bulk in
-// batches on all cores and on the engines that package imaging opens. The command bench prints the
-// reports.
+// Package bench measures the codecs on this machine, page by page on one thread. The command bench
+// prints the report.
 //
-// Both also measure a plain copy of the same pages, memcpy, to compare machines by, and both check
-// that pages come back as they were. Variants take turns in short rounds, and speeds are medians of
+// It also measures a plain copy of the same pages, memcpy, to compare machines by, and checks that
+// pages come back as they were. Variants take turns in short rounds, and speeds are medians of
 // rounds, so that a change of the CPU's frequency meets all variants.
 package bench
 
@@ -25,10 +24,7 @@ type Options struct {
 
 const (
 	// SamplePages is the largest useful sample in pages: 64 MiB, more than any cache of one core.
-	// It is also the default batch of the CPU.
 	SamplePages = 16384
-	// MaxBatch is the most pages of a batch: 16 GiB. Bulk takes three times as much memory.
-	MaxBatch = 1 << 22
 
 	pageSize = 4096
 )

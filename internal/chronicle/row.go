@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chronicle keeps what devices did over the last 24 hours: a point a second for 15 minutes,
-// in memory, means of 10 seconds for 3 hours and of a minute for 24 hours, in a file of a fixed
-// size. A record in the file has its place by its time and a checksum, so there is nothing that a
-// crash could leave half done: a damaged record is a gap.
+// Package chronicle keeps what devices did over the last 15 minutes in memory, a row a second at
+// the most.
 //
 // A Chronicle may be used by several goroutines.
 package chronicle
@@ -17,7 +15,7 @@ import (
 type Field int
 
 // The fields. Sizes are in bytes, rates per second, times in seconds; Pressure is in per cent, CPU
-// in processors. Their numbers are part of the file format.
+// in processors.
 const (
 	SwapUsed Field = iota
 	SwapSize
@@ -48,10 +46,6 @@ func (f Field) String() string { return names[f] }
 // Names returns the names of all fields, in their order.
 func Names() []string { return names[:] }
 
-// largest reports whether a mean of the field would hide what matters: a longer step keeps the
-// largest value.
-func (f Field) largest() bool { return f == ReadP99 || f == WriteP99 || f == Problems }
-
 // A Row is a device at a time. NaN is an unknown value.
 type Row struct {
 	Time   time.Time
@@ -69,40 +63,3 @@ func NewRow(at time.Time) Row {
 
 // Set sets the value of a field.
 func (r *Row) Set(f Field, v float64) { r.Values[f] = float32(v) }
-
-// A gathering is the rows of one step that has not ended.
-type gathering struct {
-	at    int64 // number of the step
-	sum   [Fields]float64
-	count [Fields]int
-}
-
-// add adds a row of the step.
-func (g *gathering) add(r Row) {
-	for f, v := range r.Values {
-		value := float64(v)
-		switch {
-		case math.IsNaN(value):
-			continue
-		case Field(f).largest():
-			if g.count[f] == 0 || value > g.sum[f] {
-				g.sum[f] = value
-			}
-			g.count[f] = 1
-			continue
-		}
-		g.sum[f] += value
-		g.count[f]++
-	}
-}
-
-// row returns the step's row.
-func (g *gathering) row(step time.Duration) Row {
-	r := NewRow(time.Unix(g.at*int64(step/time.Second), 0))
-	for f, n := range g.count {
-		if n > 0 {
-			r.Set(Field(f), g.sum[f]/float64(n))
-		}
-	}
-	return r
-}

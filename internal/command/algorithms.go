@@ -3,13 +3,40 @@
 package command
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/config"
+	"github.com/zramfs/zramfs/internal/safeopen"
 	"github.com/zramfs/zramfs/internal/term"
 )
+
+// parseAlgorithm reads the name of an algorithm and its dictionary, and makes the dictionary's path
+// absolute: the serving process has another working directory. Its errors are usage errors.
+func parseAlgorithm(name string) (codec.Algorithm, error) {
+	a, err := codec.Parse(name, engineNames()...)
+	if err != nil {
+		return a, unknownAlgorithm(name, err)
+	}
+	file := a.DictionaryFile()
+	if file == "" {
+		return a, nil
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return a, usageError("dictionary %s: %w", file, err)
+	}
+	data, err := safeopen.Read(path, codec.MaxDictionary)
+	if err != nil {
+		return a, usageError("dictionary: %w", err)
+	}
+	if a, err = a.WithDictionary(path, data); err != nil {
+		return a, usageError("%w", err)
+	}
+	return a, nil
+}
 
 // parseAlgorithms reads a comma-separated list of algorithms, each as parseAlgorithm does.
 func parseAlgorithms(list string) ([]codec.Algorithm, error) {

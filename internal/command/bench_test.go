@@ -3,7 +3,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,32 +12,14 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/internal/bench"
-	"github.com/zramfs/zramfs/internal/imageio"
 	"github.com/zramfs/zramfs/internal/memproc"
 )
-
-// withEngine makes the test binary know a further kind of engine, which this machine lacks.
-const withEngine = "ZRAMFS_TEST_ENGINE"
-
-func offerTestEngine() {
-	engineKinds = append(engineKinds, imageio.Kind{Name: "second", Open: func(codec.Algorithm, imageio.Options) ([]bulk.Engine, error) {
-		return nil, errors.New("no such device")
-	}})
-}
 
 // codecOf runs bench codec as a program, for a moment, and reads its JSON.
 func codecOf(t *testing.T, args ...string) (b bench.CodecReport) {
 	t.Helper()
 	benchOf(t, &b, append([]string{benchCodec}, args...))
-	return b
-}
-
-// bulkOf does the same with bench bulk.
-func bulkOf(t *testing.T, args ...string) (b bench.BulkReport) {
-	t.Helper()
-	benchOf(t, &b, append([]string{benchBulk}, args...))
 	return b
 }
 
@@ -61,18 +42,11 @@ func knownFile(t *testing.T, pages int) string {
 	return path
 }
 
-// The flags reach the measurement: pages of a file, algorithms and the size of a batch.
+// The flags reach the measurement: pages of a file, and algorithms.
 func TestBenchFlags(t *testing.T) {
 	b := codecOf(t, "--file", knownFile(t, 60), "--algorithm", "lz4:simd=generic,zstd(level=1)")
 	if b.Pages != 40 || b.SameFilled != 20 || b.Generated || len(b.Results) != 3 || b.Results[2].Algorithm != "zstd(level=1)" {
 		t.Errorf("%+v", b)
-	}
-	c := bulkOf(t, "--file", knownFile(t, 600), "--algorithm", "lz4,page", "--batch", "500")
-	if c.Pages != 400 || c.SameFilled != 200 || c.Batch != 500 || len(c.Engines)+len(c.Missing) != 0 || c.Results[len(c.Results)-1].Algorithm != "page" {
-		t.Errorf("%+v", c)
-	}
-	if c := bulkOf(t, "--file", knownFile(t, 6), "--algorithm", "lz4", "--batch", "1"); c.Batch != 1 {
-		t.Errorf("%+v", c)
 	}
 }
 
@@ -127,51 +101,11 @@ func TestBenchText(t *testing.T) {
 	}
 }
 
-func TestBulkText(t *testing.T) {
-	got := runProgram(t, "bench", "bulk", "--seconds", "0.01", "--batch", "64")
-	if got.code != exitOK || got.stderr != "" {
-		t.Fatalf("%+v", got)
-	}
-	for _, want := range []string{
-		"batches of 64 pages, 64 different ones of generated memory, ", "engines: none but the CPU, ", "OF-COPY",
-		"\nmemcpy ", "\n" + codec.Algorithms()[0] + " (selected) ", "Use --pid or --file",
-	} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("no %q in\n%s", want, got.stdout)
-		}
-	}
-}
-
-// The report names an engine that is missing; it is an error where the algorithm names it.
-func TestBulkWithoutItsEngine(t *testing.T) {
-	t.Setenv(withEngine, "1")
-	if b := bulkOf(t, "--algorithm", "lz4", "--batch", "200"); !slices.Equal(b.Missing, []string{"second: no such device"}) || len(b.Engines) != 0 {
-		t.Errorf("%+v", b)
-	}
-	got := runProgram(t, "bench", "bulk", "--seconds", "0.01", "--batch", "200", "--algorithm", "lz4:backend=second")
-	if got.code != exitFailure || got.stderr != "zramfs: bench: open engine second: no such device\n" || got.stdout != "" {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestBenchUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"device"}, {"codec", "codec"}, {"codec", "--seconds", "0"}, {"codec", "--seconds", "-1"}, {"codec", "--seconds", "NaN"},
 		{"codec", "--seconds", "9999"}, {"codec", "--seconds", "x"}, {"codec", "--algorithm", "gzip"}, {"codec", "--pid", "0"},
 		{"codec", "--pid", "1", "--generated"}, {"codec", "--file", "a", "--pid", "1"}, {"codec", "--file", ""}, {"codec", "--banana"},
-	} {
-		got := runProgram(t, append([]string{"bench"}, args...)...)
-		if got.code != exitUsage || !strings.HasPrefix(got.stderr, "zramfs: ") || strings.Count(got.stderr, "\n") != 1 || got.stdout != "" {
-			t.Errorf("%q: %+v", args, got)
-		}
-	}
-}
-
-func TestBulkUsage(t *testing.T) {
-	for _, args := range [][]string{
-		{"bulk", "bulk"}, {"bulk", "--seconds", "0"}, {"bulk", "--batch", "0"}, {"bulk", "--batch", "4194305"}, {"bulk", "--batch", "x"},
-		{"bulk", "--algorithm", "gzip"}, {"bulk", "--algorithm", "lz4:backend=none"}, {"bulk", "--file", "a", "--pid", "1"}, {"bulk", "--banana"},
-		{"codec", "--batch", "100"},
 	} {
 		got := runProgram(t, append([]string{"bench"}, args...)...)
 		if got.code != exitUsage || !strings.HasPrefix(got.stderr, "zramfs: ") || strings.Count(got.stderr, "\n") != 1 || got.stdout != "" {
@@ -188,18 +122,6 @@ func TestBenchOfNothing(t *testing.T) {
 	for name, want := range map[string]string{path: "every page is one repeated word", path + "x": "no such file"} {
 		got := runProgram(t, "bench", "codec", "--file", name)
 		if got.code != exitFailure || !strings.Contains(got.stderr, want) {
-			t.Errorf("%s: %+v, want %q", name, got, want)
-		}
-	}
-}
-
-func TestBulkOfNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "zeros")
-	if err := os.WriteFile(path, make([]byte, 10*pageSize), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{path: "every page is one repeated word", path + "x": "no such file"} {
-		if got := runProgram(t, "bench", "bulk", "--file", name); got.code != exitFailure || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v, want %q", name, got, want)
 		}
 	}

@@ -14,7 +14,7 @@
 //	0  done; for status: every device asked about is healthy
 //	1  failure; for status: degraded; for doctor: a check fails; for verify: a page is wrong
 //	2  usage: an unknown command or flag, a value that cannot be used
-//	3  status, top and stats only: not running
+//	3  status and top only: not running
 //	4  up only: a kubelet refuses swap
 //
 // An error is one line on standard error that begins with "zramfs: ".

@@ -32,16 +32,12 @@ func doctorCommand() *cli.Command {
 			"With --kubernetes it also says what the kubelet of this node does where swap is on, from the kubelet's command line and files, " +
 			"and how much swap each container of its pods may use, now and under LimitedSwap. --configz has the settings in force, as kubectl get --raw " +
 			"/api/v1/nodes/NODE/proxy/configz prints them, and --pods the pods, as kubectl get pods -A -o json --field-selector spec.nodeName=NODE does; " +
-			"without the pods their memory requests are estimated from the OOM scores of processes.\n\n" +
-			"With --bundle FILE doctor writes what a bug report needs to FILE, which must not exist yet and which only its owner may read: " +
-			"the JSON of status, list, events and trace, facts of the machine, and what the kernel tells of the device's processes. No page " +
-			"contents, environment variables, arguments of processes or host name are in it; its README.txt lists everything.",
+			"without the pods their memory requests are estimated from the OOM scores of processes.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON"},
 			&cli.BoolFlag{Name: flagKubernetes, Usage: "check what a node of Kubernetes needs, too"},
 			&cli.StringFlag{Name: flagConfigz, Usage: "take the kubelet's settings from `FILE`, the answer of its /configz; - for standard input"},
 			&cli.StringFlag{Name: flagPods, Usage: "take the pods of the node from `FILE`, a list in JSON; - for standard input"},
-			&cli.StringFlag{Name: flagBundle, Usage: "write what a bug report needs to `FILE`, as tar.gz; - for standard output"},
 		},
 		Action: doctorAction,
 	}
@@ -50,9 +46,6 @@ func doctorCommand() *cli.Command {
 func doctorAction(c *cli.Context) error {
 	if c.Args().Present() {
 		return usageError("doctor: takes no arguments")
-	}
-	if c.IsSet(flagBundle) {
-		return bundleAction(c)
 	}
 	m := doctor.Local()
 	m.Engines, m.Priority, m.LastPriority = engineKinds, defaultPriority, defaultPriority-swapdev.MaxDefaultAreas+1

@@ -27,8 +27,8 @@ func downCommand() *cli.Command {
 		ArgsUsage: "[DIR]",
 		Description: "Brings back what is in swap, after checking that it fits into memory and the limits of control groups, " +
 			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless they have been changed " +
-			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. Extra devices of DIR that are swap, " +
-			"as grow makes them, end with it. A device that is not running is no error, unless others run. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
+			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. Extra devices of DIR that are swap " +
+			"end with it. A device that is not running is no error, unless others run. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
 			"leaves the others to do, and one without swap, which may hold data, is left alone and is an error.",
 		Flags: append(narrationFlags(),
 			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, the serving process does not answer, or there is no device"},

@@ -267,14 +267,3 @@ func TestGPUVersion(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-// bench uses the GPUs that its flags name.
-func TestGPUBench(t *testing.T) {
-	t.Setenv(gpusVariable, "devices=2")
-	for args, want := range map[string]string{"": "[gpu0 gpu1]", "--gpu-device 1": "[gpu1]", "--gpu off": "[]", "--gpu require --gpu-device 0": "[gpu0]"} {
-		b := bulkOf(t, append([]string{"--algorithm", "lz4", "--batch", "64", "--gpu-batch", "32", "--gpu-ring-slots", "2"}, strings.Fields(args)...)...)
-		if got := fmt.Sprint(b.Engines); got != want {
-			t.Errorf("%q: %s, want %s", args, got, want)
-		}
-	}
-}

@@ -32,7 +32,6 @@ var commonCodes = []exitMeaning{
 // them from here.
 var ownCodes = map[string][]exitMeaning{
 	"up":         {{exitOK, "swap is on"}, {exitFailure, "failure: everything was undone; or it is up already with other values, or without some of its areas; or its configuration has an error; with --all: of one device or more"}, {exitKubelet, "a kubelet of this machine would not start again with swap on: nothing was changed"}},
-	"grow":       {{exitOK, "swap is on on the extra device"}, {exitFailure, "failure: everything was undone; or there is no device that is swap"}},
 	configName:   {{exitOK, "the configuration has no errors"}, {exitFailure, "it has errors, which are on standard output; or it cannot be read"}},
 	"down":       {{exitOK, "swap is off, or it was not on"}, {exitFailure, "failure, or what is in swap does not fit: swap stays on; or DIR has no device while others run"}},
 	"status":     {{exitOK, "every device is healthy"}, {exitFailure, "a device is degraded, or devices cannot be looked for"}, {exitUnknown, "wrong call: nothing was done; with --quiet also: no device is running, or devices cannot be looked for"}, {exitNotRunning, "no device is running"}},
@@ -40,13 +39,9 @@ var ownCodes = map[string][]exitMeaning{
 	"top":        {{exitOK, "ended by q or by a signal"}, {exitNotRunning, "no device is running"}},
 	"recompress": {{exitFailure, "failure: no device, no recomp-algorithm, or another recompression is under way; or interrupted, while the device goes on"}},
 	"snapshot":   {{exitFailure, "failure; inspect: FILE is damaged, or failure"}},
-	"stats":      {{exitNotRunning, "no device is running"}},
 	"verify":     {{exitOK, "no page is damaged"}, {exitFailure, "a page is damaged, or failure"}},
-	"doctor": {{exitOK, "up would work here; with --bundle: the file is written"},
-		{exitFailure, "a line says fail: up would not work; with --bundle: there is no file"}},
-	"prefetch": {{exitOK, "everything came back, up to --limit, or nothing was in swap"},
-		{exitFailure, "pages had to stay in swap, or failure"}},
-	"reclaim": {{exitOK, "ended by a signal"}, {exitFailure, "this machine has no group that can be asked, or failure"}},
+	"doctor": {{exitOK, "up would work here"},
+		{exitFailure, "a line says fail: up would not work"}},
 	nodeName: {{exitOK, "done, or run, serve or limited-swap ended by a signal; other codes of a command of zramfs on the node are passed on"},
 		{exitNoCommand, "the node has no zramfs"}},
 	execName: {{exitOK, "COMMAND ended with 0; its other codes are passed on, and 128 and the number of a signal that ended it"},

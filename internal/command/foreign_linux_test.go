@@ -63,7 +63,7 @@ func TestForeignTextIsNotObeyed(t *testing.T) {
 	for _, args := range [][]string{
 		{"status", dir}, {"status", "-q", dir}, {"status", filepath.Join(dir, "none")}, {"list", dir}, {"mount", dir}, {"up", dir}, {"down", "/none/" + foreign}, {"set", dir},
 		{"set", dir, "mem-limit=" + foreign}, {"set", dir, foreign + "=1"}, {"set", dir, "spill=" + foreign}, {"idle", dir}, {"compact", dir}, {"verify", dir},
-		{"recompress", dir}, {"events", dir}, {"stats", dir, "0.1", "1"}, {"upgrade", dir}, {"export", dir, file}, {"import", file, dir},
+		{"recompress", dir}, {"events", dir}, {"top", "-b", "-d", "0.1", "-n", "1", dir}, {"upgrade", dir}, {"export", dir, file}, {"import", file, dir},
 		{"snapshot", "inspect", file}, {"snapshot", "save", dir, file}, {"config", "check", "--config-root", root}, {"config", "show", "--config-root", root},
 		{"up", "--all", "--config-root", root}, {"--" + foreign}, {foreign}, {"up", "--size", foreign}, {"mount", "--algorithm", foreign, dir},
 	} {

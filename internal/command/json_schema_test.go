@@ -22,29 +22,27 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/bench"
-	"github.com/zramfs/zramfs/internal/dictionary"
 	"github.com/zramfs/zramfs/internal/doctor"
 	"github.com/zramfs/zramfs/internal/estimate"
 	"github.com/zramfs/zramfs/internal/imageio"
-	"github.com/zramfs/zramfs/internal/prefetch"
 )
 
 // jsonRoots are the values that commands print, by command. list has its fields from its columns.
 func jsonRoots() map[string]any {
 	return map[string]any{
-		"up": map[string]summary{"up": {}}, "mount": map[string]summary{"mount": {}}, "grow": map[string]summary{"grow": {}}, "down": map[string]downSummary{"down": {}},
-		"umount": map[string]umountSummary{"umount": {}}, "dict": map[string]dictionary.Report{"dict": {}},
+		"up": map[string]summary{"up": {}}, "mount": map[string]summary{"mount": {}}, "down": map[string]downSummary{"down": {}},
+		"umount":  map[string]umountSummary{"umount": {}},
 		"metrics": map[string][]metricValue{"metrics": {}}, "upgrade": map[string]upgradeReport{"upgrade": {}},
-		"status": map[string][]report{"zramfs": {}}, "stats": statsLine{},
-		"who": map[string]whoReport{"who": {}}, "version": map[string]buildInfo{"version": {}}, "verify": map[string]imageio.VerifyReport{"verify": {}},
+		"status": map[string][]report{"zramfs": {}}, "top": topLine{},
+		"version": map[string]buildInfo{"version": {}}, "verify": map[string]imageio.VerifyReport{"verify": {}},
 		"export": map[string]imageio.ExportReport{"export": {}}, "import": map[string]imageio.ImportReport{"import": {}},
 		"snapshot-save": map[string]imageio.SaveReport{"save": {}}, "snapshot-restore": map[string]imageio.RestoreReport{"restore": {}},
 		"snapshot-inspect": map[string]imageio.InspectReport{"inspect": {}},
-		"prefetch":         map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
-		"reclaim": reclaimLine{}, "trace": map[string]traceReport{"trace": {}}, "trace-follow": traceLine{},
+		"doctor":           doctor.Diagnosis{}, "estimate": estimate.Report{},
+		"trace": map[string]traceReport{"trace": {}}, "trace-follow": traceLine{},
 		"events": map[string]eventsReport{"events": {}}, "events-follow": eventLine{},
 		"compact": map[string]workReport{"compact": {}}, "recompress": map[string]workReport{"recompress": {}}, "idle": map[string]idleReport{"idle": {}},
-		"config": map[string]configReport{"config": {}}, "bench-codec": bench.CodecReport{}, "bench-bulk": bench.BulkReport{},
+		"config": map[string]configReport{"config": {}}, "bench-codec": bench.CodecReport{},
 	}
 }
 

@@ -33,9 +33,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	memproc.Main()
-	if os.Getenv(withEngine) != "" {
-		offerTestEngine()
-	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main(os.Getenv(asRelease), append([]string{"zramfs"}, os.Args[1:]...)))
 	}

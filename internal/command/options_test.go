@@ -11,10 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/internal/ballast"
-	"github.com/zramfs/zramfs/internal/prefetch"
-	"github.com/zramfs/zramfs/internal/reclaim"
 	"github.com/zramfs/zramfs/internal/sample"
-	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -23,12 +20,6 @@ type reader func(c *cli.Context) (any, error)
 
 // Each flag reaches the value that stands for it, and the others keep theirs.
 func TestFlagsReachTheirValues(t *testing.T) {
-	prefetched := func(c *cli.Context) (any, error) { return prefetchOptions(c) }
-	reclaimed := func(c *cli.Context) (any, error) {
-		r := &reclaim.Reclaimer{}
-		err := reclaimOptions(c, r)
-		return [2]float64{r.Policy.Pressure, float64(r.Policy.SwapRate)}, err
-	}
 	source := func(name string, flags ...string) reader {
 		return func(c *cli.Context) (any, error) { return readPageSource(c, name, flags...) }
 	}
@@ -38,19 +29,11 @@ func TestFlagsReachTheirValues(t *testing.T) {
 		s, err := readSwapConfig(c, 1<<30)
 		return []any{s.Priority, s.Devices, s.Force, s.Keep, s.Slots, s.Discard}, err
 	}
-	serving := []string{status.ServerName, ballast.ProcessName}
 	for _, c := range []struct {
 		line string
 		read reader
 		want any // nil for a usage error
 	}{
-		{"prefetch --pid 7,8,7 --pid 9", prefetched, prefetch.Options{PIDs: []int{7, 8, 9}, Named: true, Serving: serving}},
-		{"prefetch --pid 7 -n --limit 1M", prefetched, prefetch.Options{PIDs: []int{7}, Named: true, Serving: serving, DryRun: true, Limit: 1 << 20}},
-		{"prefetch --pid -7", prefetched, nil},
-		{"reclaim --all", reclaimed, [2]float64{reclaim.Default.Pressure, 1 << 20}},
-		{"reclaim --all --pressure 100% --swap-rate 2M", reclaimed, [2]float64{1, 2 << 20}},
-		{"reclaim --all --pressure 0.5%", reclaimed, [2]float64{0.005, 1 << 20}},
-		{"reclaim --all --pressure 100.1%", reclaimed, nil}, {"reclaim --all --pressure -1%", reclaimed, nil}, {"reclaim --all --pressure NaN%", reclaimed, nil},
 		{"estimate --pid 3,3", estimated, sample.Source{PIDs: []int{3}}}, {"estimate --all", estimated, sample.Source{All: true}},
 		{"estimate -f F", estimated, sample.Source{File: "F"}}, {"estimate", estimated, nil}, {"estimate --all=false", estimated, nil},
 		{"bench codec", benched, sample.Source{Generated: true}}, {"bench codec -f F", benched, sample.Source{File: "F"}}, {"bench codec -p 3", benched, sample.Source{PIDs: []int{3}}},
@@ -113,7 +96,7 @@ func TestWrongKinds(t *testing.T) {
 	for line, want := range map[string]string{
 		"bench codec -t x": `bench: --seconds "x": not a value of this flag`, "idle --age x": `idle: --age "x": not a value of this flag`,
 		"down --wait x": `down: --wait "x": not a whole number`, "recompress --max-pages x": `recompress: --max-pages "x": not a whole number`,
-		"down --force=x": `down: --force "x": neither true nor false`, "prefetch -p x": `prefetch: --pid "x": not a process number`,
+		"down --force=x": `down: --force "x": neither true nor false`,
 	} {
 		if _, err := said(t, line, func(*cli.Context) error { return nil }); err == nil {
 			t.Errorf("%s is taken", line)

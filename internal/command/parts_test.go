@@ -19,29 +19,11 @@ import (
 	"github.com/zramfs/zramfs/internal/config"
 	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/imageio"
-	"github.com/zramfs/zramfs/internal/reclaim"
 	"github.com/zramfs/zramfs/internal/status"
 	"github.com/zramfs/zramfs/internal/swapdev"
 	"github.com/zramfs/zramfs/internal/zramctl"
 	"github.com/zramfs/zramfs/loopsetup"
 )
-
-// The fullest device counts, and one that does not answer is full.
-func TestFullest(t *testing.T) {
-	holds := func(used, limit uint64) swapdev.Device {
-		return swapdev.Device{Status: &status.Status{MemLimit: limit, Memory: status.Memory{MemUsedTotal: used}}}
-	}
-	for _, c := range []struct {
-		all  []swapdev.Device
-		want float64
-	}{
-		{nil, 0}, {[]swapdev.Device{holds(7, 0)}, 0}, {[]swapdev.Device{holds(1, 4), holds(3, 4), holds(2, 4)}, 0.75}, {[]swapdev.Device{holds(1, 4), {}}, 1},
-	} {
-		if got := fullest(c.all); got != c.want {
-			t.Errorf("%v of %d devices, want %v", got, len(c.all), c.want)
-		}
-	}
-}
 
 // The first device that is swap counts, by the start of its keeper.
 func TestSwapStart(t *testing.T) {
@@ -86,22 +68,6 @@ func TestUsualDevice(t *testing.T) {
 	_, err := usualDevice([]swapdev.Device{{Dir: "/a"}, {Dir: "/b"}})
 	if code, text := describe(err); code != exitUsage || !strings.HasSuffix(text, "name one: /a, /b") {
 		t.Errorf("of two: %d, %s", code, text)
-	}
-}
-
-// At the end each group that was asked has a line, but not in JSON nor where none was asked.
-func TestReclaimEnds(t *testing.T) {
-	full := errors.New("full")
-	for _, c := range []struct{ json, dry, lines bool }{{false, false, true}, {true, false, false}, {false, true, false}, {true, true, false}} {
-		var out strings.Builder
-		p := &reclaimPrinter{out: &out, json: c.json, dry: c.dry, last: map[string]string{}, gave: map[string]uint64{"a": 1 << 20, "b": 0}}
-		if err := p.end(90*time.Second + time.Millisecond); err != nil || (out.String() == "a gave 1M in 1m30s\nb gave 0B in 1m30s\n") != c.lines || (out.Len() > 0) != c.lines {
-			t.Errorf("%+v: %q, %v", c, out.String(), err)
-		}
-		p.out = failing{full}
-		if err := p.tell(reclaim.Round{Group: "a"}); err != full {
-			t.Errorf("%+v to a full output: %v", c, err)
-		}
 	}
 }
 

@@ -94,50 +94,7 @@ func TestUpAlreadySays(t *testing.T) {
 	}
 }
 
-// grow takes from the first device the values that the user does not give.
-func TestGrowFits(t *testing.T) {
-	fit := func(args string, first swapdev.Device) (u swapdev.Up, err error) {
-		_, err = said(t, "grow --size 1G "+args, func(c *cli.Context) error {
-			u.Config.Disksize = 1 << 30
-			u.Config.Algorithm, _ = codec.Parse("lz4")
-			u.Swap = swapdev.SwapConfig{Devices: 1, Priority: 7, Discard: loopsetup.DiscardOnce}
-			return fitGrow(c, &u, first)
-		})
-		return u, err
-	}
-	first := wellDevice()
-	first.Record = &uprecord.Record{Discard: "pages"}
-	u, err := fit("", first)
-	if err != nil || u.Config.Algorithm.String() != "adaptive" || u.Swap.Priority != 99 || u.Swap.Discard != loopsetup.DiscardPages || u.Swap.Keep {
-		t.Errorf("%s, %+v, %v", u.Config.Algorithm, u.Swap, err)
-	}
-	first.Loops[0].Autoclear, first.Record = false, nil
-	u, err = fit("-a lz4 -p 7", first)
-	if err != nil || u.Config.Algorithm.String() != "lz4" || u.Swap.Priority != 7 || u.Swap.Discard != loopsetup.DiscardOnce || !u.Swap.Keep {
-		t.Errorf("with flags: %s, %+v, %v", u.Config.Algorithm, u.Swap, err)
-	}
-	first.Record = &uprecord.Record{Discard: "both"}
-	if u, err = fit("-d once", first); err != nil || u.Swap.Discard != loopsetup.DiscardOnce {
-		t.Errorf("with a discard: %+v, %v", u.Swap, err)
-	}
-	if _, err := fit("--devices 50", first); err == nil || !strings.Contains(err.Error(), "devices 50") {
-		t.Errorf("too many areas: %v", err)
-	}
-	first.Status.Algorithm = "of later"
-	if _, err := fit("", first); err == nil || !strings.Contains(err.Error(), "name another by --algorithm") {
-		t.Errorf("an unknown algorithm: %v", err)
-	}
-	first.Swaps = nil
-	if _, err := fit("", first); err == nil || !strings.Contains(err.Error(), "is not used as swap") {
-		t.Errorf("without swap: %v", err)
-	}
-	first.Status, first.Err = nil, errors.New("silent")
-	if _, err := fit("", first); !errors.Is(err, first.Err) {
-		t.Errorf("without a status: %v", err)
-	}
-}
-
-// up and grow end with a summary of what they have made, in each form.
+// up ends with a summary of what it has made, in each form.
 func TestSwapSummaries(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	u := &swapdev.Up{Report: &status.Report{Dir: dir, Disksize: 1 << 30}, Swap: swapdev.SwapConfig{Priority: 9},
@@ -145,18 +102,12 @@ func TestSwapSummaries(t *testing.T) {
 	u.Config.Algorithm, _ = codec.Parse("lz4")
 	for _, c := range []struct{ command, how, want string }{
 		{"up", "", "1G of compressed swap is on: /dev/loop4, priority 9, algorithm lz4\n"},
-		{"grow", "", "1G of compressed swap added to /run/zram: /dev/loop4, priority 9, algorithm lz4\n"},
 		{"up", flagQuiet, ""},
-		{"grow", flagQuiet, ""},
 		{"up", flagJSON, "{"},
-		{"grow", flagJSON, "{"},
 	} {
 		u.Out = &swapdev.Narration{How: c.how}
 		got, err := said(t, c.command, func(cl *cli.Context) error {
-			if c.command == "up" {
-				return summarizeUp(cl, u.Out, u)
-			}
-			return summarizeGrow(cl, u, swapdev.Device{Dir: "/run/zram"})
+			return summarizeUp(cl, u.Out, u)
 		})
 		if err != nil || !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s %s: %q, %v, want %q", c.command, c.how, got, err, c.want)

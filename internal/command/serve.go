@@ -28,7 +28,6 @@ func serveCommand() *cli.Command {
 			&cli.StringFlag{Name: "token-file", Usage: "ask for the token in `FILE`, which only its owner may read"},
 			&cli.StringFlag{Name: "tls-cert", Usage: "serve HTTPS with the certificate in `FILE`"},
 			&cli.StringFlag{Name: "tls-key", Usage: "the certificate's key is in `FILE`"},
-			&cli.StringFlag{Name: "history", DefaultText: "/var/lib/zramfs/history", Usage: "keep the history of 24 hours in `FILE`, of 1.5 MiB"},
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -37,7 +36,7 @@ func serveCommand() *cli.Command {
 			ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return webError(web.Serve(ctx, web.Config{Listen: c.String("listen"), TokenFile: c.String("token-file"), TLSCert: c.String("tls-cert"),
-				TLSKey: c.String("tls-key"), History: c.String("history"), Build: ownBuild()}, c.App.ErrWriter))
+				TLSKey: c.String("tls-key"), Build: ownBuild()}, c.App.ErrWriter))
 		},
 	}
 }

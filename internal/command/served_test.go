@@ -60,16 +60,15 @@ func succeeds(t *testing.T, line string) string {
 // onServed are calls that print, for the device DIR and files in TMP.
 var onServed = []string{
 	"version", "version -J", "config show --config-root testdata/config/dropins", "config check --config-root testdata/config/dropins",
-	"config check -J --config-root testdata/config/dropins", "generate grafana", "who", "who -J", "metrics -J", "doctor", "doctor -J",
-	"bench codec -t 0.001 -a raw -f TMP/file", "bench bulk -J -t 0.001 -a raw -f TMP/file", "estimate -f TMP/file -a lz4", "estimate -J -f TMP/file -a lz4",
-	"import TMP/file DIR", "import -J TMP/file DIR", "list", "list -J", "status DIR", "status -J DIR", "status", "stats DIR 0.1 1", "stats -J DIR 0.1 1",
+	"config check -J --config-root testdata/config/dropins", "metrics -J", "doctor", "doctor -J",
+	"bench codec -t 0.001 -a raw -f TMP/file", "estimate -f TMP/file -a lz4", "estimate -J -f TMP/file -a lz4",
+	"import TMP/file DIR", "import -J TMP/file DIR", "list", "list -J", "status DIR", "status -J DIR", "status", "top -b -d 0.1 -n 1 DIR", "top -b -J -d 0.1 -n 1 DIR",
 	"trace DIR", "trace -J DIR", "events DIR", "events -J DIR", "set DIR", "compact DIR", "compact -J DIR", "idle DIR", "idle -J DIR", "idle --age 2s DIR",
 	"recompress DIR", "recompress -J DIR",
 	"verify DIR", "verify -J DIR", "export --force DIR TMP/pages", "export -J --force DIR TMP/pages", "export --range 1:2 --force DIR TMP/range",
 	"snapshot save --force DIR TMP/snapshot", "snapshot save -J --force DIR TMP/snapshot", "snapshot inspect TMP/snapshot", "snapshot inspect -J TMP/snapshot",
 	"snapshot restore --force TMP/snapshot DIR", "snapshot restore -J --force TMP/snapshot DIR", "upgrade DIR", "upgrade -J DIR",
-	"up --all --config-root TMP/off", "prefetch -n -p 1", "prefetch -n -J -p 1", "trace -n 3 DIR",
-	"dict train --size 4K -o TMP/dict DIR", "dict train -J --size 4K -o TMP/dict2 DIR", "doctor --bundle TMP/bundle",
+	"up --all --config-root TMP/off", "trace -n 3 DIR",
 }
 
 // servedWords are the words of a call.
@@ -151,14 +150,14 @@ func TestServedRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"up DIR -s 16M", exitFailure, "DIR is mounted, but not used as swap"}, {"grow -s 1G DIR", exitFailure, "DIR is not used as swap"},
+		{"up DIR -s 16M", exitFailure, "DIR is mounted, but not used as swap"},
 		{"mount DIR", exitFailure, "DIR"}, {"down -v -q DIR", exitUsage, "mutually exclusive"}, {"recompress DIR", exitFailure, "no algorithm is set"},
 		{"snapshot restore TMP/none DIR", exitFailure, "no such file"}, {"snapshot inspect TMP/none", exitFailure, "no such file"},
 		{"import TMP/none DIR", exitFailure, "no such file"}, {"import TMP DIR", exitFailure, "is not a regular file"}, {"export DIR TMP", exitFailure, "TMP"},
 		{"export --range 9999999:1 DIR TMP/pages", exitUsage, "export DIR: "}, {"upgrade --binary TMP/none DIR", exitFailure, "upgrade DIR: "},
 		{"set DIR mem-limit=x", exitUsage, "set: "}, {"set DIR algorithm=none", exitUsage, "unknown algorithm"}, {"idle --age 999ms DIR", exitUsage, "a second or more"},
 		{"trace --perfetto TMP DIR", exitFailure, "write TMP: it is no regular file"},
-		{"up NONE -s 16M", exitFailure, "its parent must exist"}, {"grow -s 1G -v -q DIR", exitUsage, "mutually exclusive"},
+		{"up NONE -s 16M", exitFailure, "its parent must exist"},
 	} {
 		var out, failed strings.Builder
 		code := run(servedWords(c.line, dir, tmp), &out, &failed)
@@ -203,8 +202,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, line := range []string{
-		"verify DIR", "export DIR TMP/pages", "snapshot save DIR TMP/snapshot", "import TMP/file DIR", "dict train --size 4K -o TMP/dict DIR", "doctor --bundle TMP/bundle",
-		"prefetch -n --pid 1", "compact DIR", "idle DIR",
+		"verify DIR", "export DIR TMP/pages", "snapshot save DIR TMP/snapshot", "import TMP/file DIR",
+		"compact DIR", "idle DIR",
 	} {
 		app := newApp(io.Discard, io.Discard)
 		words, err := arrange(app, servedWords(line, dir, tmp))

@@ -26,7 +26,7 @@ func TestParseRange(t *testing.T) {
 func TestExportUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"export"}, {"export", "/x"}, {"export", "/x", ""}, {"export", "/x", "y", "z"}, {"export", "--range", "1", "/x", "y"}, {"verify", "/x", "/y"},
-		{"verify", "--gpu", "require", "/x"}, {"export", "--gpu", "never", "/x", "y"}, {"import", "--gpu-batch", "0", "/x", "y"}, {"bench", "bulk", "--gpu-device", "-1"},
+		{"verify", "--gpu", "require", "/x"}, {"export", "--gpu", "never", "/x", "y"}, {"import", "--gpu-batch", "0", "/x", "y"},
 	} {
 		var out strings.Builder
 		if code := run(append([]string{"zramfs"}, args...), &out, &out); code != exitUsage {

@@ -59,8 +59,7 @@ const (
 	// swap, whose names are the arguments; it returns the [prefetch.Report] as JSON.
 	ReadAhead Op = "read-ahead"
 	// Prefetching is for [Prefetch] alone, which says what in standard input.
-	Prefetching Op = "prefetch"
-	Probe       Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
+	Probe Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
 	// Claimed returns as JSON, for each loop device among the arguments, [loopsetup.Claimed].
 	Claimed Op = "claimed"
 	List    Op = "list" // returns the [Entry]s of a directory as JSON
@@ -77,11 +76,11 @@ var calls = map[Op]func(args []string) ([]byte, error){
 		return nil, unix.Unmount(args[0], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	},
 	SwapOff:   func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
-	ReadAhead: readAhead, Prefetching: prefetchHere,
-	Probe:   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
-	Claimed: claimed,
-	List:    func(args []string) ([]byte, error) { return list(args[0]) },
-	Resize:  func(args []string) ([]byte, error) { return nil, loopsetup.Resize(args[0], args[1]) },
+	ReadAhead: readAhead,
+	Probe:     func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+	Claimed:   claimed,
+	List:      func(args []string) ([]byte, error) { return list(args[0]) },
+	Resize:    func(args []string) ([]byte, error) { return nil, loopsetup.Resize(args[0], args[1]) },
 }
 
 // Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.
@@ -203,11 +202,7 @@ func readAhead(serving []string) ([]byte, error) {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return nil, err
 	}
-	pids, err := prefetch.Others()
-	if err != nil {
-		return nil, err
-	}
-	r, err := prefetch.Run(context.Background(), prefetch.Options{PIDs: pids, Ahead: true, Serving: serving})
+	r, err := prefetch.Run(context.Background(), serving...)
 	if err != nil {
 		return nil, err
 	}

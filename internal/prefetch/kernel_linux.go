@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,13 +24,11 @@ type process struct {
 	pid   int
 	pidfd int
 	parts []unix.RemoteIovec // of a call that asks
-	looks []unix.RemoteIovec // of a call that looks: a byte of each page
-	bytes [batchPages]byte   // what a look reads
 }
 
 // newProcess returns a process without a number, whose buffers serve all.
 func newProcess() *process {
-	return &process{pidfd: -1, parts: make([]unix.RemoteIovec, 0, batchPages), looks: make([]unix.RemoteIovec, 0, batchPages)}
+	return &process{pidfd: -1, parts: make([]unix.RemoteIovec, 0, batchPages)}
 }
 
 // open turns to the process with this number.
@@ -41,12 +38,8 @@ func (p *process) open(pid int) error {
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // a thread, or an ended process whose number lives on
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
-			return fmt.Errorf("%d is a thread: name its process, which /proc/%d/status shows as Tgid", pid, pid)
-		}
-		err = unix.ESRCH
-		fallthrough
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // an ended process whose number lives on
+		return procpages.ErrGone
 	case err != nil:
 		return fmt.Errorf("open process %d: %w", pid, explain(err))
 	}
@@ -99,32 +92,6 @@ func behind(parts []unix.RemoteIovec, done int) []unix.RemoteIovec {
 		parts[0].Len -= done
 	}
 	return parts
-}
-
-// look reads a byte of each page of these runs, of at most batchPages in all, which waits for the
-// reads under way and maps the pages. It leaves out pages that the process has freed since.
-func (p *process) look(runs []procpages.Run) error {
-	p.looks = p.looks[:0]
-	for _, r := range runs {
-		for page := range r.Pages {
-			p.looks = append(p.looks, unix.RemoteIovec{Base: uintptr(r.First + page*procpages.PageSize), Len: 1})
-		}
-	}
-	for looks := p.looks; len(looks) > 0; {
-		here := unix.Iovec{Base: &p.bytes[0]}
-		here.SetLen(len(looks))
-		n, err := unix.ProcessVMReadv(p.pid, []unix.Iovec{here}, looks, 0)
-		switch {
-		case err == nil && n > 0:
-			looks = looks[n:]
-		case errors.Is(err, unix.EFAULT), errors.Is(err, unix.ENOMEM), err == nil:
-			looks = looks[1:]
-		case errors.Is(err, unix.EINTR):
-		default:
-			return fmt.Errorf("look at pages of process %d: %w", p.pid, explain(err))
-		}
-	}
-	return nil
 }
 
 // explain returns the error that callers know for one of these calls.

@@ -20,8 +20,6 @@ type target struct {
 	next  int   // the first run that was not asked for completely
 	into  int64 // pages of it that were
 	asked uint64
-
-	refused bool // the kernel refuses a call on this process
 }
 
 func newTarget(pid int, group string, runs []procpages.Run) *target {
@@ -53,13 +51,4 @@ func (t *target) take(batch []procpages.Run, limit uint64) []procpages.Run {
 		}
 	}
 	return batch
-}
-
-// taken returns what take has returned so far.
-func (t *target) taken() []procpages.Run {
-	all := slices.Clone(t.runs[:t.next])
-	if t.into > 0 {
-		all = append(all, procpages.Run{First: t.runs[t.next].First, Pages: t.into})
-	}
-	return all
 }

@@ -174,30 +174,3 @@ func (f *SwapFinder) first(entry uint64) bool {
 	(*bits)[slot/64] |= 1 << (slot % 64)
 	return true
 }
-
-// Count returns how many of the pages of these runs lie in swap now.
-func (f *SwapFinder) Count(ctx context.Context, pid int, runs []Run) (pages int64, err error) {
-	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
-	if err != nil {
-		return 0, fmt.Errorf("count the swapped pages of process %d: %w", pid, Explain(gone(err)))
-	}
-	defer func() { err = errors.Join(err, pagemap.Close()) }()
-	for _, r := range runs {
-		for address, end := r.First, r.First+r.Pages*PageSize; address < end; {
-			if err := context.Cause(ctx); err != nil {
-				return pages, err
-			}
-			entries, err := f.read(pagemap, address, end)
-			if err != nil {
-				return pages, fmt.Errorf("count the swapped pages of process %d: %w", pid, err)
-			}
-			for at := 0; at < len(entries); at += entrySize {
-				if inSwap(binary.NativeEndian.Uint64(entries[at:])) {
-					pages++
-				}
-			}
-			address += int64(len(entries)) / entrySize * PageSize
-		}
-	}
-	return pages, nil
-}

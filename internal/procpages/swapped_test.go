@@ -99,8 +99,4 @@ func TestFindHere(t *testing.T) {
 	if err != nil || len(maps) < 5 || !slices.IsSortedFunc(maps, func(a, b mapping) int { return int((a.end - a.first) - (b.end - b.first)) }) {
 		t.Errorf("%d mappings, %v", len(maps), err)
 	}
-	page := slices.IndexFunc(maps, func(m mapping) bool { return m.end > m.first })
-	if n, err := f.Count(t.Context(), os.Getpid(), []Run{{maps[page].first, 1}}); err != nil || n > 1 {
-		t.Errorf("%d of 1 page in swap, %v", n, err)
-	}
 }

@@ -3,10 +3,9 @@
 // Package swapdev makes devices with swap on them, finds them, and takes them away.
 //
 // [Up] is one run of up: a serving process, loop devices, swap areas, the record for other
-// commands, kernel parameters, and the process that makes the kernel free slots. [Up.Grow] adds a
-// extra device of a directory. After an error or a signal the steps are undone in reverse. [Down]
-// reads back what is in swap, after checking that it fits, and removes the device and its further
-// ones; [UnmountAndWait] ends a device without swap.
+// commands, kernel parameters, and the process that makes the kernel free slots. After an error or
+// a signal the steps are undone in reverse. [Down] reads back what is in swap, after checking that
+// it fits, and removes the device and its extra ones; [UnmountAndWait] ends a device without swap.
 //
 // [Find] finds devices in the mount table (type fuse.zramfs) and reads DIR/control/status of each.
 // There is no PID file. up leaves a [uprecord.Record] for each DIR in /run/zramfs: the kernel

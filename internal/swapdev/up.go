@@ -49,7 +49,6 @@ type Up struct {
 	Report *status.Report
 	Device Device // Dir and the loop devices attached so far
 
-	first  Device              // of Grow: its directory gets an extra device
 	loops  []*loopsetup.Device // those held open
 	record uprecord.Record
 	undo   []func() error // for the finished steps, last first

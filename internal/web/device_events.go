@@ -3,11 +3,6 @@
 package web
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -15,7 +10,6 @@ import (
 	"github.com/zramfs/zramfs/internal/helper"
 	devicejournal "github.com/zramfs/zramfs/internal/journal"
 	"github.com/zramfs/zramfs/internal/monitor"
-	"github.com/zramfs/zramfs/internal/safeopen"
 	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
@@ -97,51 +91,3 @@ func levelOf(kind string) string {
 	}
 	return "note"
 }
-
-// loadEvents returns a journal with the events of a file, which need not exist.
-func loadEvents(path string) (j journal, err error) {
-	text, err := safeopen.Read(path, maxEvents)
-	if errors.Is(err, fs.ErrNotExist) {
-		return journal{}, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &j.events)
-	}
-	if err != nil {
-		return journal{}, fmt.Errorf("read the events in %s: %w", path, err)
-	}
-	j.events = j.events[:min(len(j.events), keptEvents)]
-	return j, nil
-}
-
-// save writes the events to a file if that lacks some. A failure is tried again each time, and told
-// once.
-func (j *journal) save(path string) error {
-	if j.saved == j.changes {
-		return nil
-	}
-	text, err := json.Marshal(j.events)
-	if err != nil {
-		return err
-	}
-	// A pipe that another user put there would wait for its reader, and all requests with it.
-	if info, statErr := os.Lstat(path); statErr == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("write %s: it is no regular file", path)
-	} else {
-		err = writeFile(path, string(text)+"\n")
-	}
-	switch {
-	case err == nil:
-		j.saved = j.changes
-	case j.told == j.changes:
-		return nil
-	}
-	j.told = j.changes
-	return err
-}
-
-// maxEvents bounds the file of events, in bytes.
-const maxEvents = 1 << 20
-
-// eventsPath is the file of events that belongs to a file of history.
-func eventsPath(history string) string { return history + ".events" }

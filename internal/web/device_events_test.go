@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,7 +39,7 @@ func (d *journaled) sample(restarts int) monitor.Sample {
 }
 
 // watching returns a sampler that sees the device, with its events in a file.
-func (d *journaled) watching(t *testing.T, file string, restarts *int) *Sampler {
+func (d *journaled) watching(t *testing.T, restarts *int) *Sampler {
 	t.Helper()
 	s := NewSampler(chronicle.New(), monitor.Build{}, t.Logf)
 	s.take = func(...string) ([]monitor.Sample, error) {
@@ -55,9 +52,6 @@ func (d *journaled) watching(t *testing.T, file string, restarts *int) *Sampler 
 		d.asked++
 		return slices.Clone(d.events), nil
 	}
-	if err := s.keepEvents(file); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
@@ -69,14 +63,14 @@ func textsOf(all []event) string {
 	return strings.Join(words, "; ")
 }
 
-// The journal has the device's own events in their places, each once, over restarts of the monitor
-// and after the end of the device, which is asked only when it has more.
+// The journal has the device's own events in their places, each once, and after the end of the
+// device, which is asked only when it has more.
 func TestDeviceEvents(t *testing.T) {
-	file, restarts := filepath.Join(t.TempDir(), "history.events"), 0
+	restarts := 0
 	d := &journaled{}
 	d.note(time.Hour, "started", "version 1")
 	d.note(time.Minute, "worker_died", "worker 7: killed by signal 9")
-	s := d.watching(t, file, &restarts)
+	s := d.watching(t, &restarts)
 	s.look(0)
 	s.look(0)
 	want := "note the monitor has begun to watch; bad worker 7: killed by signal 9; good version 1"
@@ -90,16 +84,9 @@ func TestDeviceEvents(t *testing.T) {
 	if got := textsOf(s.journal.newest()); got != want || d.asked != 2 {
 		t.Errorf("after %d questions: %s", d.asked, got)
 	}
-	again := d.watching(t, file, &restarts)
-	again.look(0)
-	if got := textsOf(again.journal.newest()); got != "note the monitor has begun to watch; "+want {
-		t.Errorf("another monitor has: %s", got)
-	}
 	restarts = -1
-	again.look(0)
-	last := d.watching(t, file, &restarts)
-	last.look(0)
-	if got := textsOf(last.journal.newest()); got != "note the device is no longer up; note the monitor has begun to watch; "+want {
+	s.look(0)
+	if got := textsOf(s.journal.newest()); got != "note the device is no longer up; "+want {
 		t.Errorf("without the device: %s", got)
 	}
 }
@@ -181,105 +168,42 @@ func TestTwoDevicesOfOneName(t *testing.T) {
 	}
 }
 
-// At most keptEvents are kept, the newest, and a file that is none is an error.
-func TestEventsFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "events")
+// At most keptEvents are kept, the newest, each in its place.
+func TestKeptEvents(t *testing.T) {
 	var j journal
 	for i := range 3 * keptEvents {
 		j.add(event{int64(i * 7 % (3 * keptEvents)), "/run/zram", "note", "x"})
 	}
-	if err := j.save(file); err != nil {
-		t.Fatal(err)
+	if len(j.events) != keptEvents {
+		t.Errorf("%d events", len(j.events))
 	}
-	read, err := loadEvents(file)
-	if err != nil || len(read.events) != keptEvents || !slices.Equal(read.events, j.events) {
-		t.Errorf("%d events: %v", len(read.events), err)
-	}
-	for i, e := range read.events {
+	for i, e := range j.events {
 		if e.Time != int64(3*keptEvents-1-i) {
 			t.Fatalf("event %d is of %d", i, e.Time)
 		}
 	}
-	if err := os.WriteFile(file, []byte("[{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if read, err := loadEvents(file); err == nil || len(read.events) != 0 {
-		t.Errorf("%+v, %v", read, err)
-	}
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	saved := make(chan error, 1)
-	go func() {
-		j.changes++
-		saved <- j.save(pipe)
-	}()
-	select {
-	case err := <-saved:
-		if err == nil || !strings.Contains(err.Error(), "no regular file") {
-			t.Errorf("saved in a pipe: %v", err)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it waits for the reader of a pipe")
-	}
-	if read, err := loadEvents(file + "no"); err != nil || len(read.events) != 0 {
-		t.Errorf("%+v, %v", read, err)
-	}
-}
-
-// Events that could not be written, as on a full disk, are written once they can be, and said once
-// to be missing.
-func TestEventsAreSavedLater(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "none")
-	file := filepath.Join(dir, "events")
-	var j journal
-	for i := range 2 {
-		j.add(event{int64(i), "/run/zram", "note", "x"})
-		if err := j.save(file); err == nil {
-			t.Error("saved in a directory that is not there")
-		}
-		if err := j.save(file); err != nil {
-			t.Errorf("told again: %v", err)
-		}
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.save(file); err != nil {
-		t.Fatal(err)
-	}
-	if read, err := loadEvents(file); err != nil || len(read.events) != 2 {
-		t.Errorf("%d events are in the file: %v", len(read.events), err)
-	}
 }
 
 // A device whose DIR is no UTF-8 has a history under the name that the page knows, and each of its
-// events once, over a restart of the monitor as well.
+// events once.
 func TestNameThatIsNotUTF8(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "history.events")
 	found := (&journaled{}).sample(0)
 	found.Device.Dir, found.Device.Status.EventsTotal = "/run/\xff", map[string]uint64{"started": 1}
-	for range 2 {
-		s, server := sampler(t, options{loopback: true}, found)
-		s.read = func(string, time.Duration) ([]devicejournal.Event, error) {
-			return []devicejournal.Event{{Time: time.Unix(1, 0), Kind: "started", Text: "version 1"}}, nil
-		}
-		if err := s.keepEvents(file); err != nil {
-			t.Fatal(err)
-		}
-		_, _, text := get(t, server.URL+"/api/now", nil)
-		var m message
-		if err := json.Unmarshal([]byte(text), &m); err != nil || len(m.Devices) != 1 {
-			t.Fatalf("%v: %s", err, text)
-		}
-		_, _, text = get(t, server.URL+"/api/history?range=10m&device="+url.QueryEscape(m.Devices[0].Name), nil)
-		var c columns
-		if err := json.Unmarshal([]byte(text), &c); err != nil || len(c.Times) == 0 {
-			t.Errorf("no history of %q: %v", m.Devices[0].Name, err)
-		}
-		if n := strings.Count(textsOf(m.Events), "version 1"); n != 1 {
-			t.Errorf("%d times version 1", n)
-		}
+	s, server := sampler(t, options{loopback: true}, found)
+	s.read = func(string, time.Duration) ([]devicejournal.Event, error) {
+		return []devicejournal.Event{{Time: time.Unix(1, 0), Kind: "started", Text: "version 1"}}, nil
+	}
+	_, _, text := get(t, server.URL+"/api/now", nil)
+	var m message
+	if err := json.Unmarshal([]byte(text), &m); err != nil || len(m.Devices) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	_, _, text = get(t, server.URL+"/api/history?device="+url.QueryEscape(m.Devices[0].Name), nil)
+	var c columns
+	if err := json.Unmarshal([]byte(text), &c); err != nil || len(c.Times) == 0 {
+		t.Errorf("no history of %q: %v", m.Devices[0].Name, err)
+	}
+	if n := strings.Count(textsOf(m.Events), "version 1"); n != 1 {
+		t.Errorf("%d times version 1", n)
 	}
 }

@@ -26,9 +26,6 @@ const (
 	reconnect = 2000
 )
 
-// ranges are the times that the page shows.
-var ranges = map[string]time.Duration{"10m": 10 * time.Minute, "1h": time.Hour, "3h": 3 * time.Hour, "24h": 24 * time.Hour}
-
 // handler answers requests from a sampler's looks.
 type handler struct{ sampler *Sampler }
 
@@ -91,20 +88,14 @@ func (h handler) now(w http.ResponseWriter, _ *http.Request) {
 
 // columns is a device's history, a column for each field.
 type columns struct {
-	Step   float64      `json:"step"` // seconds
 	Times  []int64      `json:"times"`
 	Names  []string     `json:"names"`
 	Values [][]*float64 `json:"values"`
 }
 
-// history answers with the history of ?device= over ?range=.
+// history answers with the history of ?device=.
 func (h handler) history(w http.ResponseWriter, r *http.Request) {
-	within, ok := ranges[r.URL.Query().Get("range")]
-	if !ok {
-		http.Error(w, "range: want 10m, 1h, 3h or 24h", http.StatusBadRequest)
-		return
-	}
-	text, err := json.Marshal(columnsOf(h.sampler.chronicle, r.URL.Query().Get("device"), within))
+	text, err := json.Marshal(columnsOf(h.sampler.chronicle, r.URL.Query().Get("device")))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -113,9 +104,9 @@ func (h handler) history(w http.ResponseWriter, r *http.Request) {
 }
 
 // columnsOf turns rows into columns.
-func columnsOf(c *chronicle.Chronicle, device string, within time.Duration) columns {
-	rows, step := c.Rows(device, time.Now(), within)
-	all := columns{Step: step.Seconds(), Times: make([]int64, len(rows)), Names: chronicle.Names(), Values: make([][]*float64, chronicle.Fields)}
+func columnsOf(c *chronicle.Chronicle, device string) columns {
+	rows := c.Rows(device, time.Now())
+	all := columns{Times: make([]int64, len(rows)), Names: chronicle.Names(), Values: make([][]*float64, chronicle.Fields)}
 	for f := range all.Values {
 		all.Values[f] = make([]*float64, len(rows))
 	}

@@ -25,9 +25,6 @@ type journal struct {
 	last     *look             // the last one without an error; nil at first
 	answered map[string]view   // by name: each device of last as it last answered
 	sources  map[string]source // by name: of last
-	changes  int               // of events
-	saved    int               // changes that are in the file
-	told     int               // changes up to which a failure to save them is known
 }
 
 // newest returns the events; the caller may keep them.
@@ -48,7 +45,6 @@ func (j *journal) add(e event) {
 	}
 	j.events = slices.Insert(j.events, place, e)
 	j.events = j.events[:min(len(j.events), keptEvents)]
-	j.changes++
 }
 
 // compare notes what has changed since the last look. The first one changes nothing but for what is

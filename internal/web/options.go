@@ -7,15 +7,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/zramfs/zramfs/internal/monitor"
 	"github.com/zramfs/zramfs/internal/safeopen"
 )
-
-// DefaultHistory is the file of the history unless one is named.
-const DefaultHistory = "/var/lib/zramfs/history"
 
 // maxFile is the most that a file of the command line may hold, in bytes.
 const maxFile = 1 << 20
@@ -23,15 +19,12 @@ const maxFile = 1 << 20
 // leastToken is the least number of characters of a token.
 const leastToken = 16
 
-// A Config holds what the command line asks of Serve or Report. Fields that neither needs are
-// empty.
+// A Config holds the options of Serve.
 type Config struct {
 	Listen    string        // host:port
 	TokenFile string        // has the bearer token
 	TLSCert   string        // PEM file
 	TLSKey    string        // PEM file
-	History   string        // file; empty for the default
-	Output    string        // file of the report; empty for standard output
 	Build     monitor.Build // for metrics
 }
 
@@ -100,16 +93,4 @@ func readToken(path string) (string, error) {
 			path, len(token), leastToken)
 	}
 	return token, nil
-}
-
-// historyPath is the file of the history, and whether the command line named it.
-func historyPath(o Config) (path string, named bool, err error) {
-	if o.History == "" {
-		return DefaultHistory, false, nil
-	}
-	path, err = filepath.Abs(o.History)
-	if err != nil {
-		return "", true, errors.Join(fmt.Errorf("the history %s", o.History), err)
-	}
-	return path, true, nil
 }

@@ -20,9 +20,6 @@ const (
 	unwatched = 10 * time.Second
 	// fresh is how old a look may be that answers a request.
 	fresh = time.Second
-	// retell is the time between two lines of the log on a history that cannot be written: it is
-	// written every ten seconds.
-	retell = time.Hour
 )
 
 // A Sampler looks at all devices and remembers.
@@ -30,7 +27,6 @@ type Sampler struct {
 	build     monitor.Build
 	chronicle *chronicle.Chronicle
 	logf      func(format string, args ...any)
-	events    string                                          // file of the journal; empty for none
 	take      func(names ...string) ([]monitor.Sample, error) // monitor.Take but for tests
 	read      readFunc                                        // readEvents but for tests
 
@@ -60,15 +56,11 @@ func NewSampler(c *chronicle.Chronicle, b monitor.Build, logf func(format string
 
 // Run looks until ctx ends.
 func (s *Sampler) Run(ctx context.Context) {
-	age, told := time.Duration(0), time.Time{}
+	age := time.Duration(0)
 	for {
 		start := time.Now()
 		s.send(s.look(age))
 		age = 0
-		if err := s.chronicle.Failure(); err != nil && (told.IsZero() || start.Sub(told) >= retell) {
-			s.logf("write the history: %v", err)
-			told = start
-		}
 		wait := unwatched
 		if s.watchers() > 0 {
 			wait = watched
@@ -116,30 +108,9 @@ func (s *Sampler) look(age time.Duration) *look {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.journal.compare(l, known)
-	s.saveEvents()
 	s.last = l
 	l.text = s.encode(l)
 	return l
-}
-
-// keepEvents takes the events of a file, and writes them there from now on; an empty name is no
-// file. Call it before Run. Where the file cannot be read, it begins anew.
-func (s *Sampler) keepEvents(path string) (err error) {
-	s.events = path
-	if path != "" {
-		s.journal, err = loadEvents(path)
-	}
-	return err
-}
-
-// saveEvents writes the journal to its file.
-func (s *Sampler) saveEvents() {
-	if s.events == "" {
-		return
-	}
-	if err := s.journal.save(s.events); err != nil {
-		s.logf("write the events: %v", err)
-	}
 }
 
 // A message is what the page gets with each look.

@@ -38,11 +38,6 @@ func Serve(ctx context.Context, o Config, w io.Writer) (err error) {
 		// A log that cannot be written is lost.
 		_, _ = fmt.Fprintf(w, "zramfs serve: "+format+"\n", args...)
 	}
-	c, events, err := openHistory(o, logf)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
 	l, err := listen(ctx, opt)
 	if err != nil {
 		return err
@@ -53,10 +48,7 @@ func Serve(ctx context.Context, o Config, w io.Writer) (err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	sampler := NewSampler(c, o.Build, logf)
-	if err := sampler.keepEvents(events); err != nil {
-		logf("%v; it begins anew", err)
-	}
+	sampler := NewSampler(chronicle.New(), o.Build, logf)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -66,21 +58,6 @@ func Serve(ctx context.Context, o Config, w io.Writer) (err error) {
 	stop()
 	<-ended
 	return err
-}
-
-// openHistory opens the file of the history, and names the one of its events. Without the right to
-// the default one both are in memory.
-func openHistory(o Config, logf func(string, ...any)) (c *chronicle.Chronicle, events string, err error) {
-	path, named, err := historyPath(o)
-	if err != nil {
-		return nil, "", err
-	}
-	c, err = chronicle.Open(path)
-	if err != nil && !named {
-		logf("the history is in memory alone and ends with this process: %v", err)
-		return chronicle.New(), "", nil
-	}
-	return c, eventsPath(path), err
 }
 
 func listen(ctx context.Context, opt options) (net.Listener, error) {

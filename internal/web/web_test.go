@@ -54,10 +54,6 @@ func TestTiers(t *testing.T) {
 	if r := v.row.Values; r[chronicle.Stored] != 56<<20 || r[chronicle.Memory] != 10<<20+zswap || r[chronicle.Compressed] != 8<<20+zswap {
 		t.Errorf("%v", r)
 	}
-	var b strings.Builder
-	if writeNow(&b, v); !strings.Contains(b.String(), "<tr><th scope=\"row\">zswap</th><td>4.3M for 16M") {
-		t.Error(b.String())
-	}
 }
 
 // sampler returns one that finds these samples, and its server.
@@ -243,13 +239,10 @@ func TestEventsAndHistory(t *testing.T) {
 			t.Errorf("%+v", m.Events)
 		}
 	}
-	code, _, text := get(t, server.URL+"/api/history?range=10m&device=/run/zram", nil)
+	code, _, text := get(t, server.URL+"/api/history?device=/run/zram", nil)
 	var c columns
 	if err := json.Unmarshal([]byte(text), &c); code != 200 || err != nil || len(c.Times) == 0 || *c.Values[chronicle.Memory][0] != 10<<20 {
 		t.Errorf("%d %s: %v", code, text, err)
-	}
-	if code, _, _ := get(t, server.URL+"/api/history?range=1y", nil); code != 400 {
-		t.Errorf("a range of a year: %d", code)
 	}
 }
 

@@ -122,6 +122,7 @@ func (c *cargo) load() (files.Contents, error) {
 	}
 	c.below("dist/runit", "/usr/share/zramfs/runit", c.plain)
 	c.below("dist/node-problem-detector", "/usr/share/zramfs/node-problem-detector", c.plain)
+	c.below("dist/monitoring", "/usr/share/zramfs/monitoring", c.plain)
 	c.page("README.md")
 	c.below("docs", "docs", func(path, page string) {
 		switch filepath.Ext(page) {

@@ -6,8 +6,8 @@ import { connect } from "./stream.js";
 import { showDevice, showHealth, showEvents, showFigures } from "./view.js";
 
 const $ = id => document.getElementById(id);
-const spans = { "10m": 600, "1h": 3600, "3h": 10800, "24h": 86400 };
-const state = { device: null, range: "10m", history: new History(600), names: [], message: null, loaded: 0, heard: 0 };
+const span = 900; // seconds, as package chronicle keeps
+const state = { device: null, history: new History(span), names: [], message: null, loaded: 0, heard: 0 };
 
 // What a test reads: the time of each update in milliseconds, and when it began.
 const updates = window.zramfsUpdates = { took: [], at: [], count: 0 };
@@ -31,12 +31,12 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
 // ---- history
 async function load() {
-  const { device, range } = state;
+  const { device } = state;
   if (device === null) return;
   state.loaded = Date.now();
-  const answer = await fetch(`api/history?range=${range}&device=${encodeURIComponent(device)}`).then(r => r.ok ? r.json() : null).catch(() => null);
-  if (answer === null || device !== state.device || range !== state.range) return;
-  const history = new History(spans[range]);
+  const answer = await fetch(`api/history?device=${encodeURIComponent(device)}`).then(r => r.ok ? r.json() : null).catch(() => null);
+  if (answer === null || device !== state.device) return;
+  const history = new History(span);
   history.load(answer);
   state.history = history;
   state.names = answer.names;
@@ -46,14 +46,14 @@ async function load() {
 function show() {
   const now = state.message ? state.message.time / 1000 : Date.now() / 1000;
   // A history that has just begun takes the whole width.
-  const first = state.history.times[0] ?? now, from = Math.max(now - spans[state.range], Math.min(first, now - 60));
+  const first = state.history.times[0] ?? now, from = Math.max(now - span, Math.min(first, now - 60));
   plots.forEach(p => p.show(state.history, from, now));
 }
 
 // ---- devices
 function choose(name) {
   state.device = name;
-  state.history = new History(spans[state.range]);
+  state.history = new History(span);
   try { sessionStorage.setItem("zramfs-device", name); } catch { /* storage may be forbidden */ }
   load();
   if (state.message) update(state.message);
@@ -89,7 +89,7 @@ function update(m) {
   if (d === null) return;
   const row = Object.fromEntries(state.names.map((name, i) => [name, d.values[i]]));
   showDevice(d, name => row[name] ?? null);
-  if (state.names.length > 0 && state.range === "10m") state.history.push(m.time / 1000, row, 30);
+  if (state.names.length > 0) state.history.push(m.time / 1000, row, 30);
   else if (Date.now() - state.loaded > 10000) load();
   show();
   if (state.told !== state.history || Date.now() - state.toldAt > 5000) {
@@ -136,9 +136,4 @@ function lost() {
 }
 
 setInterval(() => { if (state.heard > 0 && Date.now() - state.heard > 5000) lost(); }, 1000);
-$("range").addEventListener("change", e => {
-  state.range = e.target.value;
-  state.history = new History(spans[state.range]);
-  load();
-});
 connect("api/events", heard, lost);

@@ -47,7 +47,7 @@ export class History {
     answer.times.forEach((t, i) => {
       const row = {};
       answer.names.forEach((name, f) => { row[name] = answer.values[f][i]; });
-      this.push(t, row, Math.max(30, 3 * answer.step));
+      this.push(t, row, 30);
     });
   }
 

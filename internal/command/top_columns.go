@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/internal/term"
 )
 
-// A statsColumn is a column of stats. Its unit is in its name.
-type statsColumn struct {
+// A topColumn is a column of top --batch. Its unit is in its name.
+type topColumn struct {
 	name  string
 	width int
 	help  string
@@ -24,7 +24,7 @@ type statsColumn struct {
 // noFigure stands for a figure that is not known.
 const noFigure = "-"
 
-var statsColumns = []statsColumn{
+var topColumns = []topColumn{
 	{"time", 8, "of the line, in the local zone", func(p monitor.Point) string { return p.Time.Local().Format(time.TimeOnly) }},
 	{"used_MiB", 8, "of its swap areas, by programs", func(p monitor.Point) string { return swapFigure(p, mebibytes(int64(p.SwapUsed))) }},
 	{"used_%", 6, "share of the swap areas", func(p monitor.Point) string {
@@ -129,18 +129,18 @@ func fixed(value float64, decimals int) string {
 	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
-// statsText is a line of stats.
-func statsText(cell func(statsColumn) string) string {
-	cells := make([]string, len(statsColumns))
-	for i, c := range statsColumns {
+// lineText is a line of stats.
+func lineText(cell func(topColumn) string) string {
+	cells := make([]string, len(topColumns))
+	for i, c := range topColumns {
 		cells[i] = fmt.Sprintf("%*s", c.width, cell(c))
 	}
 	return strings.Join(cells, " ") + "\n"
 }
 
-func statsHelp() string {
+func topColumnHelp() string {
 	var out strings.Builder
-	for _, c := range statsColumns {
+	for _, c := range topColumns {
 		fmt.Fprintf(&out, "%-10s %s\n", c.name, c.help)
 	}
 	return strings.TrimSuffix(out.String(), "\n")

@@ -17,37 +17,9 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-func TestStatsOrder(t *testing.T) {
-	for _, test := range []struct {
-		args string
-		want statsOrder
-		err  string
-	}{
-		{"", statsOrder{[]string{}, time.Second, 1}, ""},
-		{"2", statsOrder{[]string{}, 2 * time.Second, 0}, ""},
-		{"0.5 3", statsOrder{[]string{}, 500 * time.Millisecond, 3}, ""},
-		{"/run/zram", statsOrder{[]string{"/run/zram"}, time.Second, 1}, ""},
-		{"/a ./1 1 7", statsOrder{[]string{"/a", "./1"}, time.Second, 7}, ""},
-		{"0", statsOrder{}, `stats: INTERVAL "0": seconds from 0.1 to 86400`},
-		{"1 0", statsOrder{}, `stats: COUNT "0": not a whole number of lines, 1 at least`},
-		{"1 1.5", statsOrder{}, `stats: COUNT "1.5": not a whole number of lines, 1 at least`},
-	} {
-		got, err := readStatsOrder(strings.Fields(test.args))
-		if test.err != "" {
-			if code, text := describe(err); code != exitUsage || text != test.err {
-				t.Errorf("%q: %d, %q; want %q", test.args, code, text, test.err)
-			}
-			continue
-		}
-		if err != nil || !slices.Equal(got.dirs, test.want.dirs) || got.interval != test.want.interval || got.count != test.want.count {
-			t.Errorf("%q: %+v, %v; want %+v", test.args, got, err, test.want)
-		}
-	}
-}
-
 // The growth of a minute is known at each interval: from the fifth second on, and from the second
 // line on where lines are further apart.
-func TestStatsGrowth(t *testing.T) {
+func TestTopGrowth(t *testing.T) {
 	for _, interval := range []time.Duration{leastInterval, time.Second, 30 * time.Second, 5 * time.Minute, longestInterval} {
 		h, begin := monitor.NewHistory(trendPoints), time.Now()
 		var p monitor.Point
@@ -79,12 +51,12 @@ func wellPoint() monitor.Point {
 
 // The lines of figures, with headings again on a terminal alone; a figure that is not known is a
 // dash.
-func TestStatsLines(t *testing.T) {
+func TestTopLines(t *testing.T) {
 	const headings = "    time used_MiB used_%  mem_MiB zswap_MiB zmem_MiB  ratio saved_MiB   zin/s    in/s in_p50_us in_p99_us in_loop_us in_ours_%   out/s out_p50_us out_p99_us  free/s  cpu_% some_% errors restarts    state dir\n"
 	const well = "12:04:30   2900.0   70.8    612.0     512.0    170.0   4.82    2263.0   12345    1240      41.0     210.4       52.0      82.7     310       19.0      140.0      12    3.1    0.8      6        4  healthy /run/zram\n"
 	const silent = "12:04:30      0.0    0.0        -         -        -      -         -       -       -         -         -          -         -       -          -          -       -      -      -      -        -  timeout /run/zram\n"
 	var out strings.Builder
-	o := &statsOutput{w: &out}
+	o := &batchOutput{w: &out}
 	if err := o.print([]monitor.Point{wellPoint(), {Time: testNow, Dir: "/run/zram", Answer: "timeout", Health: "degraded", SwapSize: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +64,9 @@ func TestStatsLines(t *testing.T) {
 		t.Errorf("it prints\n%swant\n%s", out.String(), want)
 	}
 	for _, test := range []struct {
-		o    statsOutput
+		o    batchOutput
 		want int
-	}{{statsOutput{terminal: true}, 3}, {statsOutput{}, 1}, {statsOutput{terminal: true, quiet: true}, 0}} {
+	}{{batchOutput{terminal: true}, 3}, {batchOutput{}, 1}} {
 		out.Reset()
 		test.o.w = &out
 		if err := test.o.print(slices.Repeat([]monitor.Point{wellPoint()}, 2*headingEvery+1)); err != nil {
@@ -106,10 +78,10 @@ func TestStatsLines(t *testing.T) {
 	}
 }
 
-// Each line of stats -J is an object with a schema.
-func TestStatsJSON(t *testing.T) {
+// Each line of top -b -J is an object with a schema.
+func TestTopJSON(t *testing.T) {
 	var out strings.Builder
-	o := &statsOutput{w: &out, asJSON: true}
+	o := &batchOutput{w: &out, asJSON: true}
 	if err := o.print([]monitor.Point{wellPoint(), wellPoint()}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +89,7 @@ func TestStatsJSON(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%d lines: %s", len(lines), out.String())
 	}
-	var got statsLine
+	var got topLine
 	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || got.Schema != jsonSchema || got.In.P99 != 210_400 || *got.CPU != 0.031 || !got.Time.Equal(testNow) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -127,12 +99,12 @@ func TestStatsJSON(t *testing.T) {
 }
 
 // Output that cannot be written ends it.
-func TestStatsEndsWithItsOutput(t *testing.T) {
+func TestTopEndsWithItsOutput(t *testing.T) {
 	full := errors.New("no space")
-	if err := (&statsOutput{w: failing{full}}).print([]monitor.Point{wellPoint()}); !errors.Is(err, full) {
+	if err := (&batchOutput{w: failing{full}}).print([]monitor.Point{wellPoint()}); !errors.Is(err, full) {
 		t.Error(err)
 	}
-	if got := runProgram(t, "stats", t.TempDir()); got.code != exitNotRunning || !strings.Contains(got.stderr, "no zramfs device at ") {
+	if got := runProgram(t, "top", "-b", t.TempDir()); got.code != exitNotRunning || !strings.Contains(got.stderr, "no zramfs device at ") {
 		t.Errorf("without a device: %+v", got)
 	}
 }

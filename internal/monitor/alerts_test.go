@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package alerts
+package monitor
 
 import (
 	"encoding/json"
@@ -11,36 +11,39 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/internal/monitor"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// grafana returns the dashboard.
-func grafana(t *testing.T) string {
+// monitoring returns a file of dist/monitoring.
+func monitoring(t *testing.T, name string) string {
 	t.Helper()
-	text, err := Grafana()
-	if err != nil || !json.Valid([]byte(text)) {
-		t.Fatalf("%v\n%s", err, text)
+	text, err := os.ReadFile(filepath.Join("../../dist/monitoring", name))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return text
+	return string(text)
 }
 
-// Every metric that a rule or a chart names exists, with the labels that it selects by.
+// The dashboard is JSON, and every metric that a rule or a chart names exists, with the labels that
+// it selects by.
 func TestMetricsExist(t *testing.T) {
+	if !json.Valid([]byte(monitoring(t, "grafana.json"))) {
+		t.Error("grafana.json is no JSON")
+	}
 	name := regexp.MustCompile(`\bzramfs_[a-z0-9_]+`)
 	selected := regexp.MustCompile(`\b(zramfs_[a-z0-9_]+)\{([^}]*)\}`)
-	for what, text := range map[string]string{"rules": Rules(), "grafana": strings.ReplaceAll(grafana(t), `\"`, `"`)} {
+	for what, text := range map[string]string{"rules": monitoring(t, "alerts.yml"), "grafana": strings.ReplaceAll(monitoring(t, "grafana.json"), `\"`, `"`)} {
 		found := name.FindAllString(text, -1)
 		if len(found) < 9 {
 			t.Errorf("%s: only %q", what, found)
 		}
 		for _, n := range found {
-			if _, ok := monitor.Find(strings.TrimSuffix(n, "_bucket")); !ok {
+			if _, ok := Find(strings.TrimSuffix(n, "_bucket")); !ok {
 				t.Errorf("%s: there is no metric %s", what, n)
 			}
 		}
 		for _, m := range selected.FindAllStringSubmatch(text, -1) {
-			metric, _ := monitor.Find(strings.TrimSuffix(m[1], "_bucket"))
+			metric, _ := Find(strings.TrimSuffix(m[1], "_bucket"))
 			labels := " instance " + strings.Join(metric.AllLabels(), " ") + " "
 			for _, l := range regexp.MustCompile(`(\w+)=`).FindAllStringSubmatch(m[2], -1) {
 				if !strings.Contains(labels, " "+l[1]+" ") {
@@ -59,7 +62,7 @@ func TestRulesFire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"alerts.yml": Rules(), "alerts_test.yml": string(cases)} {
+	for name, text := range map[string]string{"alerts.yml": monitoring(t, "alerts.yml"), "alerts_test.yml": string(cases)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
