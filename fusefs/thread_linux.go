@@ -38,6 +38,7 @@ func (t *thread) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	t.tid.Store(int32(unix.Gettid()))
+	time.Sleep(time.Nanosecond) // makes the goroutine's timer, for waits on the page path
 	defer t.giveTurn()
 	for idle := true; !t.left && t.takeTurn(); {
 		t.slot.free()

@@ -12,12 +12,25 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/pages"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestF015DeviceWithDictionary trains a dictionary from one device's own pages and serves another
-// with it: the same pages take less there, and come back.
+// writeDictionary writes a dictionary of generated pages to a file.
+func writeDictionary(t *testing.T, file string, kind pages.Kind) {
+	t.Helper()
+	dict, err := codec.TrainDictionary(pages.Generate(kind, 1024, 15), 1, 16<<10)
+	if err == nil {
+		err = os.WriteFile(file, dict, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestF015DeviceWithDictionary serves a device with a dictionary made of its pages: they take less
+// there, and come back.
 func TestF015DeviceWithDictionary(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -27,9 +40,7 @@ func TestF015DeviceWithDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	dict := filepath.Join(tempDir(t), "dict")
-	if r := mustRun(t, commandTimeout, "dict", "train", "-o", dict, plain); !strings.Contains(r.Stdout, "% fewer bytes") {
-		t.Errorf("it printed %q", r.Stdout)
-	}
+	writeDictionary(t, dict, pages.Text)
 	algorithm := "zstd(level=1,dict=" + dict + ")"
 	with := mount(t, "--size", "32M", "-a", algorithm)
 	if err := os.WriteFile(data(with), all, 0o600); err != nil {
@@ -63,20 +74,18 @@ func TestF015DictionaryMayChange(t *testing.T) {
 	require.FUSE(t)
 	all := bytes.Join(pages.Generate(pages.Text, 1024, 15), nil)
 	in := tempDir(t)
-	sources, dict := []string{filepath.Join(in, "text"), filepath.Join(in, "pointers")}, filepath.Join(in, "dict")
-	for i, kind := range []pages.Kind{pages.Text, pages.Pointers} {
-		if err := os.WriteFile(sources[i], bytes.Join(pages.Generate(kind, 1024, 15), nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	text, dict := filepath.Join(in, "text"), filepath.Join(in, "dict")
+	if err := os.WriteFile(text, all, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	mustRun(t, commandTimeout, "dict", "train", "--pages", sources[0], "-o", dict)
+	writeDictionary(t, dict, pages.Text)
 	dir := mount(t, "--size", "32M", "-a", "zstd(level=1,dict="+dict+")")
 	if err := os.WriteFile(data(dir), all[:len(all)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(){
 		"gone":    func() {},
-		"changed": func() { mustRun(t, commandTimeout, "dict", "train", "--pages", sources[1], "-o", dict) },
+		"changed": func() { writeDictionary(t, dict, pages.Pointers) },
 		"nonsense": func() {
 			if err := os.WriteFile(dict, []byte("no dictionary"), 0o600); err != nil {
 				t.Fatal(err)
@@ -88,7 +97,7 @@ func TestF015DictionaryMayChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			change()
-			withoutItsFile(t, dir, sources[0], all)
+			withoutItsFile(t, dir, text, all)
 		})
 	}
 }
@@ -132,30 +141,4 @@ func comprDataSize(t *testing.T, dir string) string {
 	t.Helper()
 	field := strings.Fields(attribute(t, dir, "mm_stat"))[1]
 	return strings.Repeat(" ", 20-len(field)) + field
-}
-
-// A device whose data file is hidden, as up hides it, has pages to train on all the same: they are
-// read from its image.
-func TestDictionaryOfHiddenDevice(t *testing.T) {
-	require.Root(t)
-	require.FUSE(t)
-	dir := mount(t, "--size", "32M")
-	if err := os.WriteFile(data(dir), bytes.Join(pages.Generate(pages.Text, 1024, 15), nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	held := openData(t, dir, 0) // a loop device holds it so
-	if err := unix.Unmount(filepath.Join(dir, "dev"), unix.MNT_DETACH); err != nil {
-		t.Fatal(err)
-	}
-	dict := filepath.Join(tempDir(t), "dict")
-	if r := run(t, commandTimeout, "dict", "train", "-o", dict, dir); r.Code != 0 || !strings.Contains(r.Stdout, "made of 768 pages") {
-		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
-	}
-	keeper := statusOf(t, dir).KeeperPID
-	if err := held.Close(); err != nil {
-		t.Error(err)
-	}
-	if !waitEnd(keeper, answerTimeout) { // the device ends with its last user
-		t.Errorf("the keeper %d lives on", keeper)
-	}
 }

@@ -200,10 +200,8 @@ func TestSnapshotWithDictionary(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	content := bytes.Join(pages.Generate(pages.Text, 1024, 15), nil)
-	plain := mount(t, "--size", "32M", "-a", "zstd(level=1)")
-	fillDevice(t, contentFile(t, content, 32<<20), plain, 1024)
 	dict := filepath.Join(tempDir(t), "dict")
-	mustRun(t, commandTimeout, "dict", "train", "-o", dict, plain)
+	writeDictionary(t, dict, pages.Text)
 	algorithm := "zstd(level=1,dict=" + dict + ")"
 	from, same := mount(t, "--size", "32M", "-a", algorithm), mount(t, "--size", "32M", "-a", algorithm)
 	file := saveAndRestore(t, content, from, same)

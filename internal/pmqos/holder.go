@@ -106,7 +106,7 @@ func (h *Holder) Status() status.Latency {
 // A measurement that found wake-ups cheap may have met busy processors, so it is repeated sooner.
 const (
 	measureAgain      = 10 * time.Minute
-	measureAgainCheap = time.Minute
+	measureAgainCheap = 10 * time.Second
 )
 
 // run is the goroutine that takes the request and lets go.

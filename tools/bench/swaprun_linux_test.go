@@ -146,8 +146,9 @@ func TestSwapRunMeasuresAll(t *testing.T) {
 			t.Fatalf("%s: %d values of vm.page-cluster", device.Name, len(device.Rounds))
 		}
 		one := device.Rounds[0][0]
-		// Readahead brings pages that a touch then finds. Kernel zram does not read ahead.
-		if ahead := device.Rounds[1][0].Minor; (ahead > 0) != (device.Name != zramName) {
+		// Readahead brings pages that a touch then finds. Kernel zram does not read ahead, and
+		// behind zswap up sets vm.page-cluster to 1.
+		if ahead := device.Rounds[1][0].Minor; ahead > 0 && device.Name == zramName || ahead == 0 && device.Name == "alone" {
 			t.Errorf("%s: of the touches, %g found a page read ahead", device.Name, ahead)
 		}
 		// All of what is in swap fits into zswap.
